@@ -1,0 +1,273 @@
+/*
+ * vsp-filewrapper.h: a file descriptor replaced by a pipe or socket with an iohelper behind it
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef VSP_FILEWRAPPER_H
+#define VSP_FILEWRAPPER_H
+
+#include <vmspool/vsp-macros.h>
+#include <vmspool/vsp-report.h>
+
+VSP_BEGIN_DECLS
+
+/**
+ * vspFileWrapperFdFlags:
+ * @VSP_FILE_WRAPPER_BYPASS_CACHE: keep the file out of the page cache: start at the cache mode
+ *   `direct` and step down where the file system refuses
+ * @VSP_FILE_WRAPPER_NON_BLOCKING: the caller's new end is O_NONBLOCK
+ * @VSP_FILE_WRAPPER_BIG_PIPE: use a pipe, as large as the host allows, instead of the faster
+ *   transport that `auto` picks
+ *
+ * Since: 0.1
+ */
+typedef enum {
+    VSP_FILE_WRAPPER_BYPASS_CACHE = (1 << 0),
+    VSP_FILE_WRAPPER_NON_BLOCKING = (1 << 1),
+    VSP_FILE_WRAPPER_BIG_PIPE = (1 << 2),
+} vspFileWrapperFdFlags;
+
+/**
+ * vspTransport:
+ * @VSP_TRANSPORT_AUTO: the faster one on this kernel, a socket pair on Linux
+ * @VSP_TRANSPORT_PIPE: a pipe enlarged to /proc/sys/fs/pipe-max-size (4 MiB at the most)
+ * @VSP_TRANSPORT_SOCKET: an AF_UNIX stream socket pair with a large send buffer
+ *
+ * Since: 0.1
+ */
+typedef enum {
+    VSP_TRANSPORT_AUTO = 0,
+    VSP_TRANSPORT_PIPE = 1,
+    VSP_TRANSPORT_SOCKET = 2,
+} vspTransport;
+
+/**
+ * vspCacheMode:
+ * @VSP_CACHE_AUTO: the mode that is fastest including the sync, `dontcache` where the kernel has it
+ * @VSP_CACHE_DIRECT: O_DIRECT
+ * @VSP_CACHE_DONTCACHE: RWF_DONTCACHE (Linux 6.14)
+ * @VSP_CACHE_PACED: write-behind in a bounded window, pages dropped after it
+ * @VSP_CACHE_CACHED: the plain page cache
+ *
+ * The ladder from "leaves the page cache alone" to "fills it". A mode that the file system or the
+ * kernel refuses is replaced by the next one down, unless the options ask for strictness.
+ *
+ * Since: 0.1
+ */
+typedef enum {
+    VSP_CACHE_AUTO = 0,
+    VSP_CACHE_DIRECT = 1,
+    VSP_CACHE_DONTCACHE = 2,
+    VSP_CACHE_PACED = 3,
+    VSP_CACHE_CACHED = 4,
+} vspCacheMode;
+
+typedef struct _vspFileWrapperOptions vspFileWrapperOptions;
+typedef struct _vspFileWrapperFd vspFileWrapperFd;
+
+/**
+ * vspFileWrapperOptionsNew:
+ *
+ * Returns: (transfer full): options that say "choose what is fastest"; free with
+ *   vspFileWrapperOptionsFree()
+ *
+ * Since: 0.1
+ */
+vspFileWrapperOptions *vspFileWrapperOptionsNew(void);
+void vspFileWrapperOptionsFree(vspFileWrapperOptions *options);
+vspFileWrapperOptions *vspFileWrapperOptionsCopy(const vspFileWrapperOptions *options);
+
+/** vspFileWrapperOptionsSetFlags: @flags: #vspFileWrapperFdFlags. Since: 0.1 */
+void vspFileWrapperOptionsSetFlags(vspFileWrapperOptions *options, unsigned int flags);
+void vspFileWrapperOptionsSetTransport(vspFileWrapperOptions *options, vspTransport transport);
+
+/**
+ * vspFileWrapperOptionsSetCacheMode:
+ *
+ * Wins over %VSP_FILE_WRAPPER_BYPASS_CACHE, which is the same as asking for %VSP_CACHE_DIRECT.
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperOptionsSetCacheMode(vspFileWrapperOptions *options, vspCacheMode mode);
+
+/**
+ * vspFileWrapperOptionsSetStrict:
+ * @strict: TRUE to fail (%VSP_ERROR_NO_DIRECT_IO) where the cache mode asked for can't be had
+ *
+ * The refusal comes from vspFileWrapperFdNewWithOptions() wherever the file system can be asked
+ * beforehand, else from vspFileWrapperFdClose().
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperOptionsSetStrict(vspFileWrapperOptions *options, gboolean strict);
+
+/**
+ * vspFileWrapperOptionsSetEngine:
+ * @engine: (nullable): "uring", "sync", ...; NULL chooses by what the host can do
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperOptionsSetEngine(vspFileWrapperOptions *options, const char *engine);
+
+/**
+ * vspFileWrapperOptionsSetBuffers:
+ * @count: buffers in the helper's ring, 0 for the default
+ * @size: bytes in each, a multiple of 64 KiB, 0 for the default
+ *
+ * The helper's memory is about @count times @size.
+ *
+ * Since: 0.1
+ */
+void
+vspFileWrapperOptionsSetBuffers(vspFileWrapperOptions *options, unsigned int count, gsize size);
+
+/**
+ * vspFileWrapperOptionsSetHelperPath:
+ * @path: (nullable): absolute path of the helper, NULL to search (see vspFileWrapperFdNew())
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperOptionsSetHelperPath(vspFileWrapperOptions *options, const char *path);
+
+/**
+ * vspFileWrapperOptionsSetLength:
+ * @length: bytes to read from the file, from its current position; G_MAXUINT64 for "to the end"
+ *
+ * For the reading direction only: where the data ends before the file (or block device) does.
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperOptionsSetLength(vspFileWrapperOptions *options, guint64 length);
+
+/**
+ * vspFileDirectFdFlag:
+ *
+ * Returns: the open(2) flag that bypasses the page cache, 0 where the system has none. The helper
+ *   sets the flag itself: a caller need not open with it.
+ *
+ * Since: 0.1
+ */
+int vspFileDirectFdFlag(void);
+
+/**
+ * vspFileWrapperFdNew:
+ * @fd: (inout): a descriptor of a file, open either O_RDONLY (the file will be read from its
+ *   current position) or O_WRONLY (it will be written from its current position). On success it is
+ *   consumed, and replaced by the caller's end of a pipe or socket, which the caller owns and must
+ *   close. On failure it is unchanged and still the caller's.
+ * @name: what error messages call the file; nothing is opened by this name
+ * @flags: #vspFileWrapperFdFlags
+ * @error: return location
+ *
+ * Starts an iohelper that does all blocking I/O on the file. Returns once the helper has looked at
+ * the file and said that it can do the work: exec failures, and a cache mode refused in strict
+ * mode, are known here.
+ *
+ * The helper is the first of: the path in the options; $VMSPOOL_IOHELPER (ignored in a set-uid
+ * program); the build tree, if the library was loaded from it; the installed libexec folder.
+ *
+ * Threads: may be called from any thread, also while others fork. Leaves signal dispositions and
+ * masks alone. All descriptors are close-on-exec.
+ *
+ * Returns: (transfer full): NULL on failure. Free with vspFileWrapperFdFree().
+ *
+ * Errors: %VSP_ERROR_INVALID_ARGUMENT, %VSP_ERROR_HELPER_MISSING, %VSP_ERROR_HELPER_VERSION,
+ *   %VSP_ERROR_HELPER_DIED, %VSP_ERROR_NO_DIRECT_IO, %VSP_ERROR_TIMED_OUT, %VSP_ERROR_IO
+ *
+ * Since: 0.1
+ */
+vspFileWrapperFd *
+vspFileWrapperFdNew(int *fd, const char *name, unsigned int flags, GError **error);
+
+/**
+ * vspFileWrapperFdNewWithOptions:
+ * @fd: (inout): see vspFileWrapperFdNew()
+ * @name: see vspFileWrapperFdNew()
+ * @options: (nullable): copied
+ * @error: return location
+ *
+ * Returns: (transfer full): see vspFileWrapperFdNew()
+ *
+ * Since: 0.1
+ */
+vspFileWrapperFd *vspFileWrapperFdNewWithOptions(int *fd,
+                                                 const char *name,
+                                                 const vspFileWrapperOptions *options,
+                                                 GError **error);
+
+/**
+ * vspFileWrapperFdClose:
+ * @wfd: (nullable): NULL is a success
+ * @error: return location
+ *
+ * Waits for the helper and returns its verdict. 0 means, after writing, that every byte that went
+ * into the caller's end is durable; after reading, that every byte was delivered.
+ *
+ * The caller closes its end first (and whatever duplicate of it there is, in itself or in
+ * another process): the helper can't see the end of the stream before. If the end is still open in
+ * this process, this fails at once with %VSP_ERROR_STILL_OPEN, and may be called again.
+ *
+ * Called again after a verdict it returns the same one.
+ *
+ * Returns: 0, or -1 with @error set
+ *
+ * Since: 0.1
+ */
+int vspFileWrapperFdClose(vspFileWrapperFd *wfd, GError **error);
+
+/**
+ * vspFileWrapperFdAbort:
+ * @wfd: (nullable): the wrapper
+ *
+ * Kills the helper and waits a bounded time (2 s) for it to go. Idempotent and quiet; after a
+ * verdict it does nothing. A later Close fails with %VSP_ERROR_ABORTED, and names the helper's pid
+ * if a hung disk kept it from ending.
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperFdAbort(vspFileWrapperFd *wfd);
+
+/**
+ * vspFileWrapperFdFree:
+ * @wfd: (nullable): aborted first if it was never closed
+ *
+ * Does not close the caller's end.
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperFdFree(vspFileWrapperFd *wfd);
+
+/**
+ * vspFileWrapperFdGetProgress:
+ * @progress: (out): filled with what the helper last reported
+ *
+ * Never blocks.
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperFdGetProgress(vspFileWrapperFd *wfd, vspProgress *progress);
+
+/**
+ * vspFileWrapperFdGetStatistics:
+ *
+ * What the job asked for and got: engine, cache mode, transport, bytes, times. The keys are listed
+ * in vmspool-statistics(5). Complete after vspFileWrapperFdClose().
+ *
+ * Returns: (transfer full): a dictionary, `a{sv}`, not floating
+ *
+ * Since: 0.1
+ */
+GVariant *vspFileWrapperFdGetStatistics(vspFileWrapperFd *wfd);
+
+/** Words for the enumerations, as the tool's options spell them; parsing returns FALSE on others. */
+const char *vspCacheModeToString(vspCacheMode mode);
+gboolean vspCacheModeFromString(const char *word, vspCacheMode *mode);
+const char *vspTransportToString(vspTransport transport);
+gboolean vspTransportFromString(const char *word, vspTransport *transport);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(vspFileWrapperOptions, vspFileWrapperOptionsFree)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(vspFileWrapperFd, vspFileWrapperFdFree)
+
+VSP_END_DECLS
+
+#endif /* VSP_FILEWRAPPER_H */

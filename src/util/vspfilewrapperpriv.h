@@ -1,0 +1,48 @@
+/*
+ * vspfilewrapperpriv.h: what the flows need of a wrapper besides the public calls
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef VSP_FILEWRAPPERPRIV_H
+#define VSP_FILEWRAPPERPRIV_H
+
+#include <vmspool/vsp-filewrapper.h>
+
+struct _vspFileWrapperOptions {
+    unsigned int flags;
+    vspTransport transport;
+    vspCacheMode cacheMode;
+    gboolean strict;
+    char *engine;
+    unsigned int buffers;
+    gsize bufferSize;
+    char *helperPath;
+    guint64 length;
+};
+
+/* The cache mode that @options come down to, flags included; AUTO for NULL. */
+vspCacheMode vspFileWrapperOptionsGetCacheMode(const vspFileWrapperOptions *options);
+
+/* Borrowed. Readable when vspFileWrapperFdProcess() has something to do. */
+int vspFileWrapperFdGetStatusFd(vspFileWrapperFd *wfd);
+
+/* Takes in what the helper reported, without blocking. TRUE once there is a verdict, or there can be
+ * none any more: vspFileWrapperFdClose() will then return at once. */
+gboolean vspFileWrapperFdProcess(vspFileWrapperFd *wfd);
+
+/* Why something was stepped down, or NULL. Valid after Close; owned by @wfd. */
+const char *vspFileWrapperFdGetNotice(vspFileWrapperFd *wfd);
+
+/* Bytes the helper handed to the destination, by its verdict. */
+guint64 vspFileWrapperFdGetBytes(vspFileWrapperFd *wfd);
+
+/* Like NewWithOptions(), with both ends given: no transport is made, nothing is replaced; @file and
+ * @stream are borrowed. For vspCopy(). */
+vspFileWrapperFd *vspFileWrapperFdNewBetween(int file,
+                                             int stream,
+                                             const char *name,
+                                             const char *streamName,
+                                             const vspFileWrapperOptions *options,
+                                             GError **error);
+
+#endif /* VSP_FILEWRAPPERPRIV_H */
