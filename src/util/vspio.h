@@ -14,7 +14,7 @@
 ssize_t vspReadFull(int fd, void *buf, gsize len);
 ssize_t vspPreadFull(int fd, void *buf, gsize len, off_t offset);
 
-/* Write all. 0, or -1 with errno. No SIGPIPE from sockets; from pipes it is up to the caller's
+/* Write all. 0, or -1 with errno. Whether a reader that is gone raises SIGPIPE is up to the process's
  * disposition. */
 int vspWriteFull(int fd, const void *buf, gsize len);
 int vspPwriteFull(int fd, const void *buf, gsize len, off_t offset);

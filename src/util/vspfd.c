@@ -1,0 +1,62 @@
+/*
+ * vspfd.c: who owns a file descriptor
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "vspfd.h"
+
+void
+vspFdClose(int *fd)
+{
+    int saved = errno;
+
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    errno = saved;
+}
+
+int
+vspFdCloseChecked(int *fd)
+{
+    int rc = 0;
+
+    if (*fd >= 0)
+        rc = close(*fd);
+    *fd = -1;
+    /* After EINTR the descriptor is closed on Linux, and the data's fate is fdatasync's business. */
+    if (rc < 0 && errno == EINTR)
+        rc = 0;
+    return rc;
+}
+
+int
+vspFdSteal(int *fd)
+{
+    int taken = *fd;
+
+    *fd = -1;
+    return taken;
+}
+
+int
+vspFdDup(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+int
+vspFdSetNonBlocking(int fd, gboolean nonBlocking)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0)
+        return -1;
+    return fcntl(fd, F_SETFL, nonBlocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}

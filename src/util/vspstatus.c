@@ -1,0 +1,203 @@
+/*
+ * vspstatus.c: the status channel between library and iohelper
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <glib/gi18n-lib.h>
+#include <sys/socket.h>
+#include <string.h>
+#include <vmspool/vsp-filewrapper.h>
+
+#include "vsperrorpriv.h"
+#include "vspstatus.h"
+
+static gsize
+recordSize(guint type)
+{
+    switch (type) {
+    case VSP_STATUS_HELLO:
+        return sizeof(vspStatusHello);
+    case VSP_STATUS_PROGRESS:
+        return sizeof(vspStatusProgress);
+    case VSP_STATUS_VERDICT:
+        return sizeof(vspStatusVerdict);
+    default:
+        return 0;
+    }
+}
+
+int
+vspStatusPair(int *library, int *helper)
+{
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+        return -1;
+    *library = fds[0];
+    *helper = fds[1];
+    return 0;
+}
+
+int
+vspStatusSend(int fd, vspStatusRecord *record, vspStatusType type, gboolean blocking)
+{
+    gsize size = recordSize(type);
+    ssize_t n;
+
+    record->header = (vspStatusHeader){
+        .magic = VSP_STATUS_MAGIC,
+        .version = VSP_STATUS_VERSION,
+        .type = type,
+    };
+    do {
+        n = send(fd, record, size, MSG_NOSIGNAL | (blocking ? 0 : MSG_DONTWAIT));
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && !blocking && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return 0;
+    return n < 0 ? -1 : 0;
+}
+
+int
+vspStatusReceive(int fd, vspStatusRecord *record, GError **error)
+{
+    ssize_t n;
+
+    do {
+        n = recv(fd, record, sizeof(*record), MSG_DONTWAIT | MSG_TRUNC);
+    } while (n < 0 && errno == EINTR);
+
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return 0;
+    if (n <= 0) {
+        vspSetError(error, VSP_ERROR_HELPER_DIED, _("the iohelper closed its status channel"));
+        return -1;
+    }
+    if ((gsize) n < sizeof(vspStatusHeader) || record->header.magic != VSP_STATUS_MAGIC) {
+        vspSetError(error, VSP_ERROR_HELPER_VERSION,
+                    _("the iohelper sent something that is not a status record"));
+        return -1;
+    }
+    if (record->header.version != VSP_STATUS_VERSION) {
+        vspSetError(error, VSP_ERROR_HELPER_VERSION,
+                    _("the iohelper speaks version %u of the status protocol, the library version %d"),
+                    record->header.version, VSP_STATUS_VERSION);
+        return -1;
+    }
+    if ((gsize) n != recordSize(record->header.type)) {
+        vspSetError(error, VSP_ERROR_HELPER_VERSION,
+                    _("the iohelper sent a status record of type %u with %zd bytes"),
+                    record->header.type, n);
+        return -1;
+    }
+    /* Text fields come from another process: they end where the field ends. */
+    if (record->header.type == VSP_STATUS_HELLO)
+        record->hello.release[sizeof(record->hello.release) - 1] = '\0';
+    if (record->header.type == VSP_STATUS_VERDICT) {
+        vspStatusStatistics *s = &record->verdict.statistics;
+
+        record->verdict.detail[sizeof(record->verdict.detail) - 1] = '\0';
+        s->engine[sizeof(s->engine) - 1] = '\0';
+        s->endpoint[sizeof(s->endpoint) - 1] = '\0';
+        s->notice[sizeof(s->notice) - 1] = '\0';
+    }
+    return 1;
+}
+
+void
+vspStatusVerdictToError(const vspStatusVerdict *verdict, const char *name, GError **error)
+{
+    unsigned long long offset = verdict->offset;
+    gboolean stream = verdict->side == VSP_SIDE_STREAM;
+
+    if (verdict->errnum == 0) {
+        vspSetError(error, VSP_ERROR_IO, _("the iohelper failed on '%s': %s"), name,
+                    verdict->detail[0] ? verdict->detail : _("no reason given"));
+        return;
+    }
+    switch ((vspOperation) verdict->operation) {
+    case VSP_OPERATION_READ:
+        vspSetErrno(error, verdict->errnum,
+                    stream ? _("cannot read the stream for '%s' at offset %llu")
+                           : _("cannot read '%s' at offset %llu"),
+                    name, offset);
+        return;
+    case VSP_OPERATION_WRITE:
+        if (stream && (verdict->errnum == EPIPE || verdict->errnum == ECONNRESET)) {
+            vspSetError(error, VSP_ERROR_READER_GONE,
+                        _("the reader of '%s' closed its end after %llu bytes"), name, offset);
+            return;
+        }
+        vspSetErrno(error, verdict->errnum,
+                    stream ? _("cannot write the stream from '%s' at offset %llu")
+                           : _("cannot write '%s' at offset %llu"),
+                    name, offset);
+        return;
+    case VSP_OPERATION_TRUNCATE:
+        vspSetErrno(error, verdict->errnum, _("cannot set the length of '%s' to %llu"), name, offset);
+        return;
+    case VSP_OPERATION_SYNC:
+        vspSetErrno(error, verdict->errnum, _("cannot sync '%s' to the disk"), name);
+        return;
+    case VSP_OPERATION_CLOSE:
+        vspSetErrno(error, verdict->errnum, _("cannot close '%s'"), name);
+        return;
+    case VSP_OPERATION_SEEK:
+        vspSetErrno(error, verdict->errnum, _("cannot find the position in '%s'"), name);
+        return;
+    case VSP_OPERATION_MEMORY:
+        vspSetErrno(error, verdict->errnum, _("no memory for the buffers of '%s'"), name);
+        return;
+    case VSP_OPERATION_DIRECT:
+        vspSetError(error, VSP_ERROR_NO_DIRECT_IO, _("cache mode refused for '%s': %s: %s"), name,
+                    verdict->detail, g_strerror(verdict->errnum));
+        return;
+    case VSP_OPERATION_NONE:
+    case VSP_OPERATION_SETUP:
+    default:
+        vspSetErrno(error, verdict->errnum, _("cannot set up the transfer of '%s' (%s)"), name,
+                    verdict->detail);
+        return;
+    }
+}
+
+static void
+addText(GVariantBuilder *builder, const char *key, const char *value)
+{
+    if (value && *value)
+        g_variant_builder_add(builder, "{sv}", key, g_variant_new_string(value));
+}
+
+static void
+addNumber(GVariantBuilder *builder, const char *key, guint64 value)
+{
+    g_variant_builder_add(builder, "{sv}", key, g_variant_new_uint64(value));
+}
+
+void
+vspStatusStatisticsToReport(const vspStatusStatistics *s, GVariantBuilder *builder)
+{
+    addText(builder, "engine", s->engine);
+    addText(builder, "endpoint", s->endpoint);
+    addText(builder, "cache", vspCacheModeToString(s->cacheMode));
+    addText(builder, "cache-asked", vspCacheModeToString(s->cacheAsked));
+    addText(builder, "notice", s->notice);
+    addNumber(builder, "bytes-in", s->bytesIn);
+    addNumber(builder, "bytes-out", s->bytesOut);
+    addNumber(builder, "start-offset", s->startOffset);
+    addNumber(builder, "setup-ns", s->setupNs);
+    addNumber(builder, "transfer-ns", s->transferNs);
+    addNumber(builder, "sync-ns", s->syncNs);
+    addNumber(builder, "stall-source-ns", s->stallSourceNs);
+    addNumber(builder, "stall-sink-ns", s->stallSinkNs);
+    addNumber(builder, "buffers", s->buffers);
+    addNumber(builder, "buffer-size", s->bufferSize);
+    addNumber(builder, "max-in-flight", s->maxInFlight);
+    addNumber(builder, "alignment", s->alignment);
+    g_variant_builder_add(builder, "{sv}", "registered-buffers",
+                          g_variant_new_boolean(!!(s->flags & VSP_STATISTICS_REGISTERED_BUFFERS)));
+    g_variant_builder_add(builder, "{sv}", "io-uring-refused",
+                          g_variant_new_boolean(!!(s->flags & VSP_STATISTICS_NO_URING)));
+}
