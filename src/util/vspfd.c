@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "vspfd.h"
@@ -59,4 +60,27 @@ vspFdSetNonBlocking(int fd, gboolean nonBlocking)
     if (flags < 0)
         return -1;
     return fcntl(fd, F_SETFL, nonBlocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
+void
+vspFdCloseOthers(const int *keep, gsize count)
+{
+    guint from = STDERR_FILENO + 1;
+
+    /* From gap to gap between those to keep, whatever their order; no loop over numbers. Linux before
+     * 5.9 lacks close_range(): what was left open by others then stays open, which is no worse than
+     * before. */
+    for (;;) {
+        guint next = G_MAXUINT;
+
+        for (gsize i = 0; i < count; i++) {
+            if (keep[i] >= 0 && (guint) keep[i] >= from)
+                next = MIN(next, (guint) keep[i]);
+        }
+        if (next > from)
+            syscall(SYS_close_range, from, next == G_MAXUINT ? next : next - 1, 0);
+        if (next == G_MAXUINT)
+            return;
+        from = next + 1;
+    }
 }

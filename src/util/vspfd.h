@@ -27,6 +27,10 @@ int vspFdSteal(int *fd);
 /* A close-on-exec duplicate, never one of 0 to 2. -1 with errno. */
 int vspFdDup(int fd);
 
+/* Closes everything but 0, 1, 2 and the @count descriptors in @keep (-1 is skipped). For a process
+ * that has just been started and does not know what it inherited. */
+void vspFdCloseOthers(const int *keep, gsize count);
+
 int vspFdSetNonBlocking(int fd, gboolean nonBlocking);
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(vspFd, vspFdClose)

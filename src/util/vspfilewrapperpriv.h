@@ -36,13 +36,14 @@ const char *vspFileWrapperFdGetNotice(vspFileWrapperFd *wfd);
 /* Bytes the helper handed to the destination, by its verdict. */
 guint64 vspFileWrapperFdGetBytes(vspFileWrapperFd *wfd);
 
-/* Like NewWithOptions(), with both ends given: no transport is made, nothing is replaced; @file and
- * @stream are borrowed. For vspCopy(). */
+/* Like NewWithOptions(), with both ends given: no transport is made, nothing is replaced. @file and
+ * @stream are borrowed; @writing says whether @file is written (from @stream) or read (into it). For
+ * vspCopy(). */
 vspFileWrapperFd *vspFileWrapperFdNewBetween(int file,
                                              int stream,
                                              const char *name,
-                                             const char *streamName,
                                              const vspFileWrapperOptions *options,
+                                             gboolean writing,
                                              GError **error);
 
 #endif /* VSP_FILEWRAPPERPRIV_H */

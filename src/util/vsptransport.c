@@ -108,9 +108,6 @@ openSocket(vspTransportPair *pair)
     if (getsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &have, &len) == 0)
         pair->granted = have / 2; /* the kernel's doubling taken back */
 
-    /* One direction only: the other side of each end is shut, so that a peer that reads where it
-     * should write gets an end of file and not a hang. */
-    shutdown(fds[0], SHUT_WR);
     return 0;
 }
 

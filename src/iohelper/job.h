@@ -1,0 +1,78 @@
+/*
+ * job.h: one transfer: its two ends, its buffers, what it has moved, and its first failure
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef JOB_H
+#define JOB_H
+
+#include <glib.h>
+
+#include "endpoint.h"
+#include "report.h"
+#include "vspstatus.h"
+
+typedef struct _vspJob vspJob;
+typedef struct _vspEngine vspEngine;
+
+struct _vspJob {
+    vspEndpoint *file;   /* owned; the wrapped end: a file, a device, or whatever was given */
+    vspEndpoint *stream; /* owned; the other end */
+    gboolean writing;    /* stream to file; else file to stream */
+    guint64 length;      /* reading: bytes to move, G_MAXUINT64 for all */
+    const vspEngine *engine;
+    gboolean engineForced; /* the user named it: no other will do */
+
+    /* The ring of buffers: count times size bytes, aligned for direct I/O. */
+    char *memory;
+    guint buffers;
+    gsize bufferSize;
+
+    off_t position;   /* in the file: everything before it is done */
+    gboolean atEnd;   /* the source has no more */
+    vspReporter *reporter;
+    vspStatusStatistics statistics;
+
+    gboolean failed; /* with the first failure in: */
+    vspStatusVerdict failure;
+};
+
+/* Gets the memory. 0, or -1 with the failure recorded. */
+int vspJobAllocate(vspJob *job);
+
+/* Moves everything, makes it durable, closes both ends. 0, or -1 with the failure recorded. */
+int vspJobRun(vspJob *job);
+
+/* Records a failure; only the first one counts. @errnum is positive. Always returns -1. */
+int vspJobFail(vspJob *job,
+               vspOperation operation,
+               vspSide side,
+               guint64 offset,
+               int errnum,
+               const char *detail);
+
+char *vspJobBuffer(vspJob *job, guint index);
+
+/* For engines. */
+
+/* Fills @buf from the stream, up to the end; sets atEnd. The bytes, or -1. */
+ssize_t vspJobFill(vspJob *job, void *buf, gsize len);
+
+/* Hands all of @buf to the stream. 0 or -1. */
+int vspJobDrain(vspJob *job, const void *buf, gsize len);
+
+/* Writes @len bytes at @offset, whatever their length: in direct mode the aligned part goes out
+ * directly and the rest, which must be the last of the stream, without O_DIRECT. 0 or -1. */
+int vspJobWriteAt(vspJob *job, const void *buf, gsize len, off_t offset);
+
+/* Reads up to @len bytes at @offset (both aligned in direct mode), less only at the end of the
+ * file. The bytes, or -1. */
+ssize_t vspJobReadAt(vspJob *job, void *buf, gsize len, off_t offset);
+
+/* Given @done of @len bytes, where to go on so that a direct I/O is aligned again. */
+gsize vspJobResumePoint(const vspJob *job, gsize done);
+
+/* @bytes more were written to the file, and all before @position is. */
+void vspJobWritten(vspJob *job, gsize bytes, off_t position);
+
+#endif /* JOB_H */

@@ -1,0 +1,184 @@
+/*
+ * main.c: the iohelper process
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cache.h"
+#include "engine.h"
+#include "job.h"
+#include "options.h"
+#include "report.h"
+#include "vsperrorpriv.h"
+#include "vspfd.h"
+#include "vsptransport.h"
+
+/* Whatever the parent did with signals, and whatever it left open, ends here. */
+static void
+cleanInheritance(const vspHelperOptions *options)
+{
+    sigset_t none;
+    int keep[] = { options->fd, options->statusFd };
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int signum = 1; signum < NSIG; signum++)
+        signal(signum, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN); /* EPIPE says the same, with a place to handle it */
+
+    vspFdCloseOthers(keep, G_N_ELEMENTS(keep));
+    /* A Ctrl-C in the terminal is for the tool: it decides, and tells us by its hangup or SIGKILL. */
+    if (options->statusFd >= 0)
+        setsid();
+}
+
+static vspEndpoint *
+openEnd(vspJob *job, int fd, vspSide side, const char *fault)
+{
+    vspEndpoint *ep;
+    vspEndpoint *wrapped;
+    int errnum = 0;
+
+    ep = vspEndpointOpen(fd, side, &errnum);
+    if (!ep) {
+        vspJobFail(job, VSP_OPERATION_SETUP, side, 0, errnum,
+                   side == VSP_SIDE_FILE ? "the file's descriptor" : "the stream's descriptor");
+        return NULL;
+    }
+    if (!fault)
+        return ep;
+    wrapped = vspEndpointFaultNew(ep, fault);
+    if (!wrapped) {
+        vspJobFail(job, VSP_OPERATION_SETUP, side, 0, EINVAL, "the fault to inject");
+        vspEndpointFree(ep);
+    }
+    return wrapped;
+}
+
+/* Both ends, their mode, the engine and the memory. 0, or -1 with the failure recorded. */
+static int
+setUp(vspJob *job, const vspHelperOptions *options)
+{
+    int flags = fcntl(options->fd, F_GETFL);
+    int errnum = 0;
+    const char *why = NULL;
+
+    if (flags < 0)
+        return vspJobFail(job, VSP_OPERATION_SETUP, VSP_SIDE_FILE, 0, errno, "the file's descriptor");
+    switch (flags & O_ACCMODE) {
+    case O_RDONLY:
+        break;
+    case O_WRONLY:
+        job->writing = TRUE;
+        break;
+    default:
+        return vspJobFail(job, VSP_OPERATION_SETUP, VSP_SIDE_FILE, 0, EINVAL,
+                          "open for both reading and writing");
+    }
+    job->file = openEnd(job, options->fd, VSP_SIDE_FILE, options->faultFile);
+    if (!job->file)
+        return -1;
+    job->stream = openEnd(job, job->writing ? STDIN_FILENO : STDOUT_FILENO, VSP_SIDE_STREAM,
+                          options->faultStream);
+    if (!job->stream)
+        return -1;
+    /* Handed a pipe of the default size, make it a useful one; harmless on anything else. */
+    vspTransportEnlargePipe(job->stream->fd);
+
+    if (job->file->cache && vspCacheSetUp(job->file->cache, options->cache, options->strict, &errnum,
+                                          &why) < 0)
+        return vspJobFail(job, VSP_OPERATION_DIRECT, VSP_SIDE_FILE, 0, errnum, why);
+
+    job->engine = options->engine ? options->engine : vspEngineChoose(job);
+    job->engineForced = options->engine != NULL;
+    if (!job->file->seekable)
+        job->engine = &vspEngineSync;
+    return vspJobAllocate(job);
+}
+
+static void
+fillStatistics(vspJob *job)
+{
+    vspStatusStatistics *s = &job->statistics;
+
+    s->buffers = job->buffers;
+    s->bufferSize = job->bufferSize;
+    s->alignment = 1;
+    if (job->engine)
+        g_strlcpy(s->engine, job->engine->name, sizeof(s->engine));
+    if (!job->file)
+        return;
+    g_strlcpy(s->endpoint, job->file->ops->kind, sizeof(s->endpoint));
+    if (job->file->cache) {
+        const char *notice = vspCacheGetNotice(job->file->cache);
+
+        s->cacheMode = vspCacheGetMode(job->file->cache);
+        s->cacheAsked = vspCacheGetAsked(job->file->cache);
+        s->alignment = vspEndpointGetAlignment(job->file);
+        if (notice)
+            g_strlcpy(s->notice, notice, sizeof(s->notice));
+    } else {
+        s->cacheMode = s->cacheAsked = VSP_CACHE_CACHED;
+    }
+}
+
+static void
+printCapabilities(void)
+{
+    const char *const *names = vspEngineNames();
+
+    printf("status-protocol %d\n", VSP_STATUS_VERSION);
+    for (gsize i = 0; names[i]; i++)
+        printf("engine-%s\n", names[i]);
+    for (vspCacheMode mode = VSP_CACHE_DIRECT; mode <= VSP_CACHE_CACHED; mode++)
+        printf("cache-%s\n", vspCacheModeToString(mode));
+}
+
+int
+main(int argc, char **argv)
+{
+    guint64 began = vspNow();
+    vspHelperOptions options;
+    g_autoptr(GError) error = NULL;
+    vspJob job = { 0 };
+    int rc;
+
+    if (!vspHelperOptionsParse(&options, argc, argv, &error)) {
+        fprintf(stderr, "vmspool_iohelper: %s\n", error->message);
+        return EXIT_FAILURE;
+    }
+    if (options.printVersion) {
+        printf("vmspool_iohelper %s\n", VSP_VERSION);
+        return EXIT_SUCCESS;
+    }
+    if (options.printCapabilities) {
+        printCapabilities();
+        return EXIT_SUCCESS;
+    }
+    cleanInheritance(&options);
+
+    job.reporter = vspReporterNew(options.statusFd, options.name);
+    job.length = options.length;
+    job.buffers = options.buffers;
+    job.bufferSize = options.bufferSize;
+    rc = setUp(&job, &options);
+    job.statistics.setupNs = vspNow() - began;
+    if (rc == 0) {
+        vspReporterHello(job.reporter);
+        rc = vspJobRun(&job);
+    }
+    fillStatistics(&job);
+    job.failure.ok = rc == 0;
+    job.failure.statistics = job.statistics;
+    vspReporterVerdict(job.reporter, &job.failure);
+    return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,158 @@
+/*
+ * vspfilewrapperoptions.c: how a wrapper is to work, and the words for it
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "vspfilewrapperpriv.h"
+
+static const char *const cacheModes[] = {
+    [VSP_CACHE_AUTO] = "auto",   [VSP_CACHE_DIRECT] = "direct", [VSP_CACHE_DONTCACHE] = "dontcache",
+    [VSP_CACHE_PACED] = "paced", [VSP_CACHE_CACHED] = "cached",
+};
+
+static const char *const transports[] = {
+    [VSP_TRANSPORT_AUTO] = "auto",
+    [VSP_TRANSPORT_PIPE] = "pipe",
+    [VSP_TRANSPORT_SOCKET] = "socket",
+};
+
+static int
+wordIndex(const char *word, const char *const *words, gsize count)
+{
+    for (gsize i = 0; i < count; i++) {
+        if (g_strcmp0(word, words[i]) == 0)
+            return i;
+    }
+    return -1;
+}
+
+const char *
+vspCacheModeToString(vspCacheMode mode)
+{
+    return (gsize) mode < G_N_ELEMENTS(cacheModes) ? cacheModes[mode] : "unknown";
+}
+
+gboolean
+vspCacheModeFromString(const char *word, vspCacheMode *mode)
+{
+    int i = wordIndex(word, cacheModes, G_N_ELEMENTS(cacheModes));
+
+    if (i < 0)
+        return FALSE;
+    *mode = i;
+    return TRUE;
+}
+
+const char *
+vspTransportToString(vspTransport transport)
+{
+    return (gsize) transport < G_N_ELEMENTS(transports) ? transports[transport] : "unknown";
+}
+
+gboolean
+vspTransportFromString(const char *word, vspTransport *transport)
+{
+    int i = wordIndex(word, transports, G_N_ELEMENTS(transports));
+
+    if (i < 0)
+        return FALSE;
+    *transport = i;
+    return TRUE;
+}
+
+vspFileWrapperOptions *
+vspFileWrapperOptionsNew(void)
+{
+    vspFileWrapperOptions *options = g_new0(vspFileWrapperOptions, 1);
+
+    options->length = G_MAXUINT64;
+    return options;
+}
+
+vspFileWrapperOptions *
+vspFileWrapperOptionsCopy(const vspFileWrapperOptions *options)
+{
+    vspFileWrapperOptions *copy = vspFileWrapperOptionsNew();
+
+    if (options) {
+        *copy = *options;
+        copy->engine = g_strdup(options->engine);
+        copy->helperPath = g_strdup(options->helperPath);
+    }
+    return copy;
+}
+
+void
+vspFileWrapperOptionsFree(vspFileWrapperOptions *options)
+{
+    if (!options)
+        return;
+    g_free(options->engine);
+    g_free(options->helperPath);
+    g_free(options);
+}
+
+void
+vspFileWrapperOptionsSetFlags(vspFileWrapperOptions *options, unsigned int flags)
+{
+    options->flags = flags;
+}
+
+void
+vspFileWrapperOptionsSetTransport(vspFileWrapperOptions *options, vspTransport transport)
+{
+    options->transport = transport;
+}
+
+void
+vspFileWrapperOptionsSetCacheMode(vspFileWrapperOptions *options, vspCacheMode mode)
+{
+    options->cacheMode = mode;
+}
+
+void
+vspFileWrapperOptionsSetStrict(vspFileWrapperOptions *options, gboolean strict)
+{
+    options->strict = strict;
+}
+
+void
+vspFileWrapperOptionsSetEngine(vspFileWrapperOptions *options, const char *engine)
+{
+    g_free(options->engine);
+    options->engine = g_strdup(engine);
+}
+
+void
+vspFileWrapperOptionsSetBuffers(vspFileWrapperOptions *options, unsigned int count, gsize size)
+{
+    options->buffers = count;
+    options->bufferSize = size;
+}
+
+void
+vspFileWrapperOptionsSetHelperPath(vspFileWrapperOptions *options, const char *path)
+{
+    g_free(options->helperPath);
+    options->helperPath = g_strdup(path);
+}
+
+void
+vspFileWrapperOptionsSetLength(vspFileWrapperOptions *options, guint64 length)
+{
+    options->length = length;
+}
+
+vspCacheMode
+vspFileWrapperOptionsGetCacheMode(const vspFileWrapperOptions *options)
+{
+    if (!options)
+        return VSP_CACHE_AUTO;
+    if (options->cacheMode == VSP_CACHE_AUTO && (options->flags & VSP_FILE_WRAPPER_BYPASS_CACHE))
+        return VSP_CACHE_DIRECT;
+    return options->cacheMode;
+}
