@@ -51,7 +51,8 @@ vspSaveImage *vspSaveImageOpen(const char *path, GError **error);
 
 /**
  * vspSaveImageOpenFd:
- * @fd: open for reading, seekable; borrowed, and not used after the call
+ * @fd: open for reading, without O_DIRECT, a regular file or block device; borrowed, not used after
+ *   the call, and its position is not changed
  * @name: what error messages call it
  *
  * Since: 0.1
@@ -64,7 +65,14 @@ guint32 vspSaveImageGetVersion(const vspSaveImage *image);
 gboolean vspSaveImageIsByteSwapped(const vspSaveImage *image);
 gboolean vspSaveImageWasRunning(const vspSaveImage *image);
 
-/** vspSaveImageGetFormat: the number found, which may be none of #vspSaveImageFormat. Since: 0.1 */
+/**
+ * vspSaveImageGetFormat:
+ *
+ * Returns: the number found, which may be none of #vspSaveImageFormat; for version 0 or 1, which
+ *   knows no compression whatever the number, %VSP_SAVE_IMAGE_FORMAT_RAW
+ *
+ * Since: 0.1
+ */
 guint32 vspSaveImageGetFormat(const vspSaveImage *image);
 
 /** vspSaveImageGetXml: (transfer none): the domain XML, NUL-terminated, exactly as stored. Since: 0.1 */

@@ -9,8 +9,10 @@
 #define VSP_SAVEIMAGEPRIV_H
 
 #include <vmspool/vsp-saveimage.h>
+#include "vspxml.h"
 
 #define VSP_SAVE_IMAGE_HEADER_SIZE 92
+#define VSP_SAVE_IMAGE_SEAL_SIZE 40
 #define VSP_SAVE_IMAGE_DIGEST_SIZE 16
 
 /* The most bytes that the XML, the cookie and the room behind them may take. Larger: domains of an
@@ -33,10 +35,47 @@ typedef struct {
     guint32 format;
     guint32 cookieOffset; /* from the end of the header; 0: no cookie */
     guint8 reserved[16];
-    guint8 seal[40];
+    guint8 seal[VSP_SAVE_IMAGE_SEAL_SIZE];
 } vspSaveImageHeader;
 
 G_STATIC_ASSERT(sizeof(vspSaveImageHeader) == VSP_SAVE_IMAGE_HEADER_SIZE);
+
+#define VSP_SAVE_IMAGE_MAGIC "LibvirtQemud"
+#define VSP_SAVE_IMAGE_MAGIC_COMPLETE VSP_SAVE_IMAGE_MAGIC "Save"
+#define VSP_SAVE_IMAGE_MAGIC_PARTIAL VSP_SAVE_IMAGE_MAGIC "Part"
+
+struct _vspSaveImage {
+    char *name; /* for messages: escaped */
+    guint64 fileSize;
+    gboolean blockDevice;
+    gboolean swapped;
+    gboolean complete;
+    vspSaveImageHeader header; /* numbers in host order, whatever the file has */
+    guint32 format;            /* what the payload is; the header's number from version 2 on */
+    char *xml;
+    gsize xmlSize; /* on disk, with the NUL */
+    char *cookie;  /* NULL if none */
+    gsize cookieSize;
+    guint64 payloadLength;
+    gboolean payloadPlausible;
+    vspSaveImageSeal seal;
+    guint64 sealLength; /* these three of a valid seal only */
+    gboolean hasDigest;
+    guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE];
+    vspDomainXml *domain;
+    GPtrArray *notices; /* NULL-terminated once the image is open */
+};
+
+/* Adds to the notices. */
+void vspSaveImageNotice(vspSaveImage *image, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* Puts a seal of @payloadLength and @digest (nullable) into @seal. */
+void vspSaveImageSealWrite(guint8 seal[VSP_SAVE_IMAGE_SEAL_SIZE],
+                           guint64 payloadLength,
+                           const guint8 *digest);
+
+/* Reads the seal in @image's header into @image; adds a notice if it is there and no good. */
+void vspSaveImageSealRead(vspSaveImage *image);
 
 /*
  * Everything in front of the payload of a new image, with the *partial* magic and no seal: header,
