@@ -22,12 +22,17 @@
 #define BUFFERS_MAX 64
 #define BUFFER_SIZE_MAX (64 * 1024 * 1024)
 
-static gboolean
-fail(GError **error, const char *format, const char *value)
-{
-    g_autofree char *text = g_strdup_printf(format, value); /* NOLINT: constants of this file */
+static gboolean fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-    g_set_error_literal(error, VSP_ERROR, VSP_ERROR_INVALID_ARGUMENT, text);
+static gboolean
+fail(GError **error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    g_propagate_error(error,
+                      g_error_new_valist(VSP_ERROR, VSP_ERROR_INVALID_ARGUMENT, format, args));
+    va_end(args);
     return FALSE;
 }
 
