@@ -44,7 +44,12 @@ struct _vspChild {
 static void
 detachChild(gpointer opaque G_GNUC_UNUSED)
 {
+    sigset_t none;
+
     setsid();
+    /* A tool that waits for signals in a thread has them blocked: not its child. */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /* The descriptor among @sources that becomes @target, or -1. */

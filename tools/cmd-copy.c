@@ -1,0 +1,128 @@
+/*
+ * cmd-copy.c: vmspool copy: the mover by itself
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gi18n.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+/* Opens IN or OUT; "-" is the standard stream. -1 with @error. The descriptor lives as long as the
+ * program. *@created: the file is ours to remove if the copy fails. */
+static int
+openEnd(const char *path, gboolean output, gboolean force, gboolean *created, GError **error)
+{
+    int fd;
+
+    if (g_str_equal(path, "-"))
+        return output ? STDOUT_FILENO : STDIN_FILENO;
+    if (!output) {
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    } else {
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
+        *created = fd >= 0;
+        if (fd < 0 && errno == EEXIST)
+            fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (force ? O_TRUNC : 0));
+    }
+    if (fd < 0) {
+        int errnum = errno;
+
+        g_set_error(error, VSP_ERROR, errnum == ENOENT ? VSP_ERROR_NOT_FOUND : VSP_ERROR_IO,
+                    _("cannot open '%s': %s"), path, g_strerror(errnum));
+    }
+    return fd;
+}
+
+/* A file that holds data is not written over unless the user says so. */
+static gboolean
+mayWrite(int fd, const char *path, gboolean force, GError **error)
+{
+    struct stat st;
+
+    if (force || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return TRUE;
+    g_set_error(error, VSP_ERROR, VSP_ERROR_EXISTS,
+                _("'%s' holds data already; --force replaces it"), path);
+    return FALSE;
+}
+
+static void
+printSummary(GVariant *report)
+{
+    guint64 bytes = vspToolReportNumber(report, "bytes-out");
+    guint64 time = vspToolReportNumber(report, "transfer-ns") + vspToolReportNumber(report, "sync-ns");
+    g_autofree char *size = vspToolFormatSize(bytes);
+    g_autofree char *took = vspToolFormatTime(time);
+    g_autofree char *rate = vspToolFormatRate(bytes, time);
+
+    /* On stderr: stdout may be the copy. */
+    g_printerr(_("Copied %s in %s, %s (%s, %s)\n"), size, took, rate,
+               vspToolReportText(report, "engine"), vspToolReportText(report, "cache"));
+}
+
+int
+vspCmdCopy(int argc, char **argv)
+{
+    g_auto(vspToolMove) move = { 0 };
+    gboolean json = FALSE;
+    gboolean force = FALSE;
+    gboolean quiet = FALSE;
+    const GOptionEntry entries[] = {
+        { "force", 'f', 0, G_OPTION_ARG_NONE, &force, N_("Replace a file that holds data"), NULL },
+        { "quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, N_("No progress and no summary"), NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, N_("Print the statistics as JSON"), NULL },
+        { NULL, 0, 0, 0, NULL, NULL, NULL },
+    };
+    g_autoptr(GOptionContext) context = vspToolContextNew(
+        _("IN OUT"), _("Copies IN to OUT; '-' is stdin or stdout. Done means that OUT is durable."), NULL);
+    g_autoptr(vspFileWrapperOptions) options = NULL;
+    g_autoptr(vspToolProgress) progress = NULL;
+    g_autoptr(GVariant) report = NULL;
+    g_autoptr(GError) error = NULL;
+    gboolean created = FALSE;
+    GCancellable *cancellable;
+    int in, out;
+
+    g_option_context_add_main_entries(context, entries, GETTEXT_PACKAGE);
+    vspToolMoveAddTo(&move, context);
+    if (!vspToolParse(context, "copy", &argc, &argv))
+        return VSP_EXIT_USAGE;
+    if (argc != 3)
+        return vspToolUsage("copy", _("expected: IN OUT"));
+    options = vspToolMoveToOptions(&move, &error);
+    if (!options)
+        return vspToolUsage("copy", "%s", error->message);
+    if (json && g_str_equal(argv[2], "-"))
+        return vspToolUsage("copy", _("--json and a copy to stdout would mix"));
+
+    cancellable = vspToolCancellable();
+    in = openEnd(argv[1], FALSE, FALSE, NULL, &error);
+    if (in < 0)
+        return vspToolFail(error, json);
+    out = openEnd(argv[2], TRUE, force, &created, &error);
+    if (out < 0 || !mayWrite(out, argv[2], force, &error))
+        return vspToolFail(error, json);
+
+    progress = vspToolProgressNew(_("Copying"), quiet || json);
+    if (vspCopy(in, argv[1], out, argv[2], options, vspToolProgressUpdate, progress, cancellable, &report,
+                &error) < 0) {
+        g_clear_pointer(&progress, vspToolProgressFree);
+        if (created)
+            unlink(argv[2]);
+        return vspToolFail(error, json);
+    }
+    g_clear_pointer(&progress, vspToolProgressFree);
+    if (vspToolReportText(report, "notice") && !quiet)
+        vspToolNotice(vspToolReportText(report, "notice"), NULL);
+    if (json)
+        vspToolPrintReport(report);
+    else if (!quiet)
+        printSummary(report);
+    return VSP_EXIT_DONE;
+}

@@ -1,0 +1,82 @@
+/*
+ * tool.h: what the commands of the tool share
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <gio/gio.h>
+#include <vmspool/vmspool.h>
+
+/* Exit codes; vmspool(1) promises them. */
+enum {
+    VSP_EXIT_DONE = 0,
+    VSP_EXIT_FAILED = 1,       /* nothing changed */
+    VSP_EXIT_USAGE = 2,
+    VSP_EXIT_IMAGE = 3,        /* the image is not valid */
+    VSP_EXIT_NOT_RESTORED = 4, /* the VM could not be put back */
+};
+
+/* One per command; argv[0] is the command's name. They return an exit code. */
+int vspCmdSave(int argc, char **argv);
+int vspCmdRestore(int argc, char **argv);
+int vspCmdDump(int argc, char **argv);
+int vspCmdInfo(int argc, char **argv);
+int vspCmdCopy(int argc, char **argv);
+
+/* The options that say how bytes move, the same in each command. */
+typedef struct {
+    gboolean bypassCache;
+    gboolean strict;
+    char *cache;
+    char *transport;
+    char *engine;
+} vspToolMove;
+
+void vspToolMoveAddTo(vspToolMove *move, GOptionContext *context);
+vspFileWrapperOptions *vspToolMoveToOptions(const vspToolMove *move, GError **error);
+void vspToolMoveClear(vspToolMove *move);
+
+/* A context with the command's summary; parses *argc and *argv (--help is answered and ends the
+ * program). FALSE: the mistake is on stderr, exit with VSP_EXIT_USAGE. */
+GOptionContext *vspToolContextNew(const char *parameters, const char *summary, const char *description);
+gboolean vspToolParse(GOptionContext *context, const char *command, int *argc, char ***argv);
+
+/* A mistake in the command line: the sentence and where to read more. Returns VSP_EXIT_USAGE. */
+int vspToolUsage(const char *command, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* The failure as a sentence on stderr and, with @json, as an object on stdout. Returns the exit code
+ * that fits. */
+int vspToolFail(const GError *error, gboolean json);
+int vspToolExitCode(const GError *error);
+
+/* A report as a line of JSON on stdout, with "ok": true added. */
+void vspToolPrintReport(GVariant *report);
+
+/* vspNoticeFunc: on stderr. */
+void vspToolNotice(const char *notice, gpointer opaque);
+
+/* Cancelled by SIGINT, SIGTERM and SIGHUP. Call it before anything that starts a thread; the result
+ * is the same each time and belongs to the program. */
+GCancellable *vspToolCancellable(void);
+
+/* Progress on a terminal, nothing elsewhere. @verb: "Saving", translated. */
+typedef struct _vspToolProgress vspToolProgress;
+vspToolProgress *vspToolProgressNew(const char *verb, gboolean quiet);
+void vspToolProgressUpdate(const vspProgress *progress, gpointer opaque); /* vspProgressFunc */
+void vspToolProgressFree(vspToolProgress *progress); /* wipes the line */
+
+/* "1.5 GiB (1610612736 bytes)"; "1.95 GiB/s"; "0.53 s" */
+char *vspToolFormatSize(guint64 bytes);
+char *vspToolFormatRate(guint64 bytes, guint64 nanoseconds);
+char *vspToolFormatTime(guint64 nanoseconds);
+
+/* A number out of a report, 0 if it is not there; @path is "transfer/sync-ns". */
+guint64 vspToolReportNumber(GVariant *report, const char *path);
+const char *vspToolReportText(GVariant *report, const char *path); /* owned by @report; NULL */
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(vspToolMove, vspToolMoveClear)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(vspToolProgress, vspToolProgressFree)
+
+#endif /* TOOL_H */
