@@ -12,6 +12,10 @@
  * file system refuses. Both are sent again from where they stopped, each slot remembering the rung
  * that it was sent on: several are in flight when the first comes back refused.
  *
+ * The file is not registered with the ring: at one I/O per buffer that saves nothing, and the kernel
+ * gives a registered file back some time after the process has ended, so that an umount right after
+ * a save would find the file system busy.
+ *
  * The ring is made only when a first buffer is full. A small file never pays for it.
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
@@ -44,7 +48,6 @@ typedef struct {
     vspJob *job;
     struct io_uring ring;
     gboolean fixedBuffers;
-    gboolean fixedFile;
     Slot *slots;
     guint inFlight;
 } Uring;
@@ -73,7 +76,6 @@ openRing(Uring *u)
     for (guint i = 0; i < job->buffers; i++)
         iov[i] = (struct iovec){ vspJobBuffer(job, i), job->bufferSize };
     u->fixedBuffers = io_uring_register_buffers(&u->ring, iov, job->buffers) == 0;
-    u->fixedFile = io_uring_register_files(&u->ring, &job->file->fd, 1) == 0;
     if (u->fixedBuffers)
         job->statistics.flags |= VSP_STATISTICS_REGISTERED_BUFFERS;
 
@@ -96,7 +98,7 @@ submit(Uring *u, Slot *slot)
 {
     vspJob *job = u->job;
     struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);
-    int fd = u->fixedFile ? 0 : job->file->fd;
+    int fd = job->file->fd;
     guint index = slot - u->slots;
     char *buf = slot->buf + slot->done;
     gsize len = slot->len - slot->done;
@@ -116,8 +118,6 @@ submit(Uring *u, Slot *slot)
         else
             io_uring_prep_read(sqe, fd, buf, len, offset);
     }
-    if (u->fixedFile)
-        sqe->flags |= IOSQE_FIXED_FILE;
     sqe->rw_flags = vspCacheGetRwFlags(job->file->cache);
     io_uring_sqe_set_data(sqe, slot);
     slot->rung = vspCacheGetMode(job->file->cache);

@@ -63,14 +63,16 @@ sourceFor(int target, const int *sources, const int *targets, gsize count)
     return -1;
 }
 
-/* In a program that runs with 0 to 2 closed, the descriptors to pass on may have just these numbers
- * and would be overwritten one by the other. Moves *@fd out of the way, if need be, into @moved. */
+/* GLib closes the descriptors it was given for stdin, stdout and stderr after the others have taken
+ * their places: one whose own number is somebody's target would take that down. (It happens: the
+ * first descriptor that a program opens is 3, and so is our status channel.) So those are moved
+ * above all targets: *@fd, if need be, becomes a duplicate that @moved owns. */
 static int
-moveUp(int *fd, vspFd *moved)
+moveUp(int *fd, vspFd *moved, int above)
 {
-    if (*fd < 0 || *fd > STDERR_FILENO)
+    if (*fd < 0 || *fd > above)
         return 0;
-    *moved = vspFdDup(*fd);
+    *moved = fcntl(*fd, F_DUPFD_CLOEXEC, above + 1);
     *fd = *moved;
     return *moved < 0 ? -1 : 0;
 }
@@ -97,6 +99,7 @@ vspChildSpawn(const char *const *argv,
     g_auto(vspFd) movedOut = -1;
     g_auto(vspFd) movedErr = -1;
     int err;
+    int highest = STDERR_FILENO;
     g_autoptr(GError) local = NULL;
     int fds[2];
 
@@ -105,6 +108,7 @@ vspChildSpawn(const char *const *argv,
     child->text = g_string_new(NULL);
 
     for (gsize i = 0; i < count; i++) {
+        highest = MAX(highest, targets[i]);
         if (targets[i] > STDERR_FILENO) {
             otherSources[others] = sources[i];
             otherTargets[others++] = targets[i];
@@ -116,7 +120,8 @@ vspChildSpawn(const char *const *argv,
     }
     child->stderrFd = fds[0];
     err = stderrWrite = fds[1];
-    if (moveUp(&in, &movedIn) < 0 || moveUp(&out, &movedOut) < 0 || moveUp(&err, &movedErr) < 0) {
+    if (moveUp(&in, &movedIn, highest) < 0 || moveUp(&out, &movedOut, highest) < 0 ||
+        moveUp(&err, &movedErr, highest) < 0) {
         vspSetErrno(error, errno, _("cannot pass descriptors to '%s'"), argv[0]);
         return NULL;
     }

@@ -55,10 +55,11 @@ gsize
 vspTransportEnlargePipe(int fd)
 {
     int have = fcntl(fd, F_GETPIPE_SZ);
-    gsize want = pipeSizeLimit();
+    gsize want;
 
     if (have < 0)
         return 0;
+    want = pipeSizeLimit();
     while (want > (gsize) have) {
         if (fcntl(fd, F_SETPIPE_SZ, (int) want) >= 0)
             break;
