@@ -321,12 +321,34 @@ variantToNode(GVariant *value)
     g_assert_not_reached();
 }
 
+/* json-glib escapes the control characters of ASCII. Those from U+0080 to U+009F are commands to
+ * some terminals too. In UTF-8 they are C2 80 to C2 9F, which no other character contains. */
+static char *
+escapeControls(const char *json)
+{
+    GString *out = g_string_sized_new(strlen(json));
+
+    for (const char *p = json; *p; p++) {
+        guchar next = (guchar)p[1];
+
+        if ((guchar)*p == 0xc2 && next >= 0x80 && next <= 0x9f) {
+            g_string_append_printf(out, "\\u%04x", next);
+            p++;
+        } else {
+            g_string_append_c(out, *p);
+        }
+    }
+    return g_string_free(out, FALSE);
+}
+
 char *
 vspJsonFormat(GVariant *value)
 {
     g_autoptr(JsonGenerator) generator = json_generator_new();
     g_autoptr(JsonNode) root = variantToNode(value);
+    g_autofree char *json = NULL;
 
     json_generator_set_root(generator, root);
-    return json_generator_to_data(generator, NULL);
+    json = json_generator_to_data(generator, NULL);
+    return escapeControls(json);
 }

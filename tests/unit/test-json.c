@@ -143,6 +143,7 @@ testFormat(void)
         { "objectpath '/a'", "\"/a\"" },
         { "inf", "null" },
         { "'\\u001b[0m'", "\"\\u001b[0m\"" },
+        { "'\\u007f\\u0080\\u009b2J\\u00a0'", "\"\\u007f\\u0080\\u009b2J\302\240\"" },
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
