@@ -295,19 +295,21 @@ checkPayload(vspSaveImage *image, int fd, GError **error)
     image->payloadLength = available;
     vspSaveImageSealRead(image);
     if (image->seal == VSP_SAVE_IMAGE_SEAL_VALID) {
+        guint64 end = offset + MIN(image->sealLength, G_MAXUINT64 - offset);
+
         if (image->sealLength > available) {
             vspSetError(error, VSP_ERROR_IMAGE_CUT,
-                        _("%s is cut at byte %" G_GUINT64_FORMAT ": by its seal %" G_GUINT64_FORMAT
-                          " bytes are missing"),
-                        image->name, image->fileSize, image->sealLength - available);
+                        _("%s is cut at byte %" G_GUINT64_FORMAT
+                          ": by its seal it ends at byte %" G_GUINT64_FORMAT),
+                        image->name, image->fileSize, end);
             return -1;
         }
         /* A block device is as long as it is. */
         if (image->sealLength < available && !image->blockDevice) {
             vspSetError(error, VSP_ERROR_IMAGE_CORRUPT,
-                        _("%s is corrupt: by its seal %" G_GUINT64_FORMAT
-                          " bytes at the end are not its own"),
-                        image->name, available - image->sealLength);
+                        _("%s is corrupt: by its seal it ends at byte %" G_GUINT64_FORMAT
+                          ", but there are %" G_GUINT64_FORMAT),
+                        image->name, end, image->fileSize);
             return -1;
         }
         image->payloadLength = image->sealLength;
