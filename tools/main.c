@@ -18,6 +18,7 @@ static const struct {
     const char *summary;
 } commands[] = {
     { "copy", vspCmdCopy, N_("move bytes between a file and a pipe, at the speed of the disk") },
+    { "info", vspCmdInfo, N_("show what a save image is") },
 };
 
 static void

@@ -29,41 +29,58 @@ vspToolExitCode(const GError *error)
     }
 }
 
-int
-vspToolFail(const GError *error, gboolean json)
+/* One line of JSON on stdout: what @report has, in its order, then "ok", and "error" if there is
+ * one. Either may be NULL. */
+static void
+printJson(GVariant *report, const GError *error)
 {
-    g_printerr("vmspool: %s\n", error->message);
-    if (json) {
+    gsize count = report ? g_variant_n_children(report) : 0;
+    GVariantBuilder builder;
+    g_autoptr(GVariant) whole = NULL;
+    g_autofree char *text = NULL;
+
+    g_variant_builder_init(&builder, G_VARIANT_TYPE_VARDICT);
+    for (gsize i = 0; i < count; i++) {
+        g_autoptr(GVariant) entry = g_variant_get_child_value(report, i);
+
+        g_variant_builder_add_value(&builder, entry);
+    }
+    g_variant_builder_add(&builder, "{sv}", "ok", g_variant_new_boolean(!error));
+    if (error) {
         const char *code = error->domain == VSP_ERROR ? vspErrorCodeName(error->code) : "failed";
-        GVariantBuilder inner, outer;
-        g_autoptr(GVariant) report = NULL;
-        g_autofree char *text = NULL;
+        GVariantBuilder inner;
 
         g_variant_builder_init(&inner, G_VARIANT_TYPE_VARDICT);
         g_variant_builder_add(&inner, "{sv}", "code", g_variant_new_string(code));
         g_variant_builder_add(&inner, "{sv}", "message", g_variant_new_string(error->message));
-        g_variant_builder_init(&outer, G_VARIANT_TYPE_VARDICT);
-        g_variant_builder_add(&outer, "{sv}", "ok", g_variant_new_boolean(FALSE));
-        g_variant_builder_add(&outer, "{sv}", "error", g_variant_builder_end(&inner));
-        report = g_variant_ref_sink(g_variant_builder_end(&outer));
-        text = vspReportToJson(report);
-        g_print("%s\n", text);
+        g_variant_builder_add(&builder, "{sv}", "error", g_variant_builder_end(&inner));
     }
+    whole = g_variant_ref_sink(g_variant_builder_end(&builder));
+    text = vspReportToJson(whole);
+    g_print("%s\n", text);
+}
+
+int
+vspToolFail(const GError *error, gboolean json)
+{
+    g_printerr("vmspool: %s\n", error->message);
+    if (json)
+        printJson(NULL, error);
+    return vspToolExitCode(error);
+}
+
+int
+vspToolFailWithReport(const GError *error, GVariant *report)
+{
+    g_printerr("vmspool: %s\n", error->message);
+    printJson(report, error);
     return vspToolExitCode(error);
 }
 
 void
 vspToolPrintReport(GVariant *report)
 {
-    GVariantDict dict;
-    g_autoptr(GVariant) whole = NULL;
-    g_autofree char *text = NULL;
-
-    g_variant_dict_init(&dict, report);
-    g_variant_dict_insert(&dict, "ok", "b", TRUE);
-    whole = g_variant_ref_sink(g_variant_dict_end(&dict));
-    text = vspReportToJson(whole);
-    g_print("%s\n", text);
+    printJson(report, NULL);
 }
 
 void

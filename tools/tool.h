@@ -51,6 +51,9 @@ int vspToolUsage(const char *command, const char *format, ...) G_GNUC_PRINTF(2, 
 int vspToolFail(const GError *error, gboolean json);
 int vspToolExitCode(const GError *error);
 
+/* The same with --json, where there is a report in spite of the failure. */
+int vspToolFailWithReport(const GError *error, GVariant *report);
+
 /* A report as a line of JSON on stdout, with "ok": true added. */
 void vspToolPrintReport(GVariant *report);
 
