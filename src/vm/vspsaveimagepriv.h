@@ -103,6 +103,10 @@ void vspSaveImageBlockComplete(GBytes *block,
                                const guint8 *digest,
                                guint8 header[VSP_SAVE_IMAGE_HEADER_SIZE]);
 
+/* Like vspSaveImageOpen(), and hands over the descriptor that was read from (transfer full), so
+ * that what is restored is what was checked. */
+vspSaveImage *vspSaveImageOpenKeep(const char *path, int *kept, GError **error);
+
 /* NULL-terminated, possibly empty: whole sentences about what is odd in the image but no error.
  * Owned by @image. */
 const char *const *vspSaveImageGetNotices(const vspSaveImage *image);

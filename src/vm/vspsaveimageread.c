@@ -397,7 +397,7 @@ vspSaveImageOpenFd(int fd, const char *name, GError **error)
 }
 
 vspSaveImage *
-vspSaveImageOpen(const char *path, GError **error)
+vspSaveImageOpenKeep(const char *path, int *kept, GError **error)
 {
     g_autoptr(vspSaveImage) image = newImage(path);
     g_auto(vspFd) fd = -1;
@@ -412,5 +412,14 @@ vspSaveImageOpen(const char *path, GError **error)
         vspSetErrno(error, errno, _("can't open %s"), image->name);
         return NULL;
     }
-    return openFd(g_steal_pointer(&image), fd, error);
+    image = openFd(g_steal_pointer(&image), fd, error);
+    if (image && kept)
+        *kept = vspFdSteal(&fd);
+    return g_steal_pointer(&image);
+}
+
+vspSaveImage *
+vspSaveImageOpen(const char *path, GError **error)
+{
+    return vspSaveImageOpenKeep(path, NULL, error);
 }
