@@ -17,6 +17,9 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *summary;
 } commands[] = {
+    { "save", vspCmdSave, N_("save a VM into an image, and end it") },
+    { "restore", vspCmdRestore, N_("restore a VM from an image") },
+    { "dump", vspCmdDump, N_("write a core dump of a VM's memory") },
     { "copy", vspCmdCopy, N_("move bytes between a file and a pipe, at the speed of the disk") },
     { "info", vspCmdInfo, N_("show what a save image is") },
 };
