@@ -1,9 +1,11 @@
 /*
  * vspjson.c: JSON text to GVariant and back
  *
- * json-glib does the work. It is laxer than the standard (it takes comments, and assignments as in
- * JavaScript), lets large integers wrap, and its parser calls itself once per level. So the text is
- * screened first: what comes from a socket or a file must not choose how deep our stack gets.
+ * json-glib does the parsing. It is laxer than the standard (it takes comments, assignments as in
+ * JavaScript, half a surrogate pair), gets some numbers wrong, and calls itself once per level. So
+ * the text is screened first: what comes from a socket or a file must not choose how deep our stack
+ * gets, nor become text that is no UTF-8. Its generator is not used: what it makes of large numbers
+ * with a fraction is no JSON.
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -35,25 +37,151 @@ isHugeInteger(const char *digits, gsize len)
     return errno == ERANGE;
 }
 
-/* Takes the number at @text; returns its length. Adds it to @out, as a fraction if it is huge. */
 static gsize
-takeNumber(const char *text, gsize len, GString *out)
+countDigits(const char *text, gsize len)
 {
     gsize n = 0;
-    gboolean integer = TRUE;
 
-    while (n < len && (g_ascii_isalnum(text[n]) || (text[n] && strchr("+-.", text[n])))) {
-        integer = integer && (g_ascii_isdigit(text[n]) || text[n] == '-');
+    while (n < len && g_ascii_isdigit(text[n]))
         n++;
-    }
-    g_string_append_len(out, text, n);
-    if (integer && isHugeInteger(text, n))
-        g_string_append(out, ".0");
     return n;
 }
 
-/* @text as json-glib may have it: no deeper than the limit, one value only, and outside of strings
- * nothing but what JSON is made of. */
+/* Takes the number at @text; returns its length, 0 if it is none. Adds it to @out in a way that
+ * json-glib gets it right: it fails at an exponent without a fraction, takes a zero in front for
+ * octal, and lets what is huge wrap. */
+static gsize
+takeNumber(const char *text, gsize len, GString *out)
+{
+    gsize sign = len > 0 && text[0] == '-' ? 1 : 0;
+    gsize digits = countDigits(text + sign, len - sign);
+    gsize whole = sign + digits;
+    gsize end = whole;
+    gboolean fraction = FALSE, exponent = FALSE;
+
+    if (digits == 0 || (digits > 1 && text[sign] == '0'))
+        return 0;
+    if (end < len && text[end] == '.') {
+        gsize n = countDigits(text + end + 1, len - end - 1);
+
+        if (n == 0)
+            return 0;
+        fraction = TRUE;
+        end += 1 + n;
+    }
+    if (end < len && (text[end] == 'e' || text[end] == 'E')) {
+        gsize start = end + 1;
+        gsize n;
+
+        if (start < len && (text[start] == '+' || text[start] == '-'))
+            start++;
+        n = countDigits(text + start, len - start);
+        if (n == 0)
+            return 0;
+        exponent = TRUE;
+        end = start + n;
+    }
+    g_string_append_len(out, text, whole);
+    if (!fraction && (exponent || isHugeInteger(text, whole)))
+        g_string_append(out, ".0");
+    g_string_append_len(out, text + whole, end - whole);
+    return end;
+}
+
+/* The number of a \u escape at @text; 0 if there is none (nor can U+0000 be in a string of ours).
+ */
+static guint
+escapedUnit(const char *text, gsize len)
+{
+    guint unit = 0;
+
+    if (len < 6 || text[0] != '\\' || text[1] != 'u')
+        return 0;
+    for (gsize i = 2; i < 6; i++) {
+        if (!g_ascii_isxdigit(text[i]))
+            return 0;
+        unit = unit << 4 | (guint)g_ascii_xdigit_value(text[i]);
+    }
+    return unit;
+}
+
+/* Length of the escape at @text, 0 for a bad one. json-glib takes octal numbers, and surrogates
+ * whose second half is nonsense, and makes text of them that is no UTF-8. */
+static gsize
+escapeLength(const char *text, gsize len)
+{
+    guint first, second;
+
+    if (len < 2)
+        return 0;
+    if (text[1] != 'u')
+        return text[1] && strchr("\"\\/bfnrt", text[1]) ? 2 : 0;
+    first = escapedUnit(text, len);
+    if (first == 0 || (first >= 0xdc00 && first <= 0xdfff))
+        return 0;
+    if (first < 0xd800 || first > 0xdbff)
+        return 6;
+    second = escapedUnit(text + 6, len - 6);
+    return second >= 0xdc00 && second <= 0xdfff ? 12 : 0;
+}
+
+/* Length of the string at @text, with its quotes; 0 for a bad one. */
+static gsize
+stringLength(const char *text, gsize len)
+{
+    gsize i = 1;
+
+    while (i < len && text[i] != '"') {
+        gsize n = text[i] == '\\' ? escapeLength(text + i, len - i) : 1;
+
+        if (n == 0)
+            return 0;
+        i += n;
+    }
+    return i < len ? i + 1 : 0;
+}
+
+/* Length of the word at @text; 0 if JSON does not know it. */
+static gsize
+wordLength(const char *text, gsize len)
+{
+    static const char *const words[] = { "true", "false", "null" };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++) {
+        gsize n = strlen(words[i]);
+
+        if (len >= n && memcmp(text, words[i], n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+/* Takes one token, or one blank, and adds it to @out; returns its length, 0 for a bad one. */
+static gsize
+takeToken(const char *text, gsize len, GString *out)
+{
+    gsize n;
+
+    if (g_ascii_isdigit(text[0]) || text[0] == '-') {
+        n = takeNumber(text, len, out);
+        /* So that "1" and what is wrong behind it stay two things. */
+        g_string_append_c(out, ' ');
+        return n;
+    }
+    if (text[0] == '"')
+        n = stringLength(text, len);
+    else if (text[0] && strchr("{}[],: \t\r\n", text[0]))
+        n = 1;
+    else
+        n = wordLength(text, len);
+    g_string_append_len(out, text, n);
+    if (n > 1)
+        g_string_append_c(out, ' ');
+    return n;
+}
+
+/* @text as json-glib may have it: no deeper than the limit, and nothing but what JSON is made of.
+ */
 static GString *
 screenText(const char *text, gsize len, GError **error)
 {
@@ -63,42 +191,24 @@ screenText(const char *text, gsize len, GError **error)
     gsize i = 0;
 
     while (i < len) {
-        char c = text[i];
-        gsize start = i;
+        gboolean blank = text[i] && strchr(" \t\r\n", text[i]);
+        gboolean opens = text[i] == '{' || text[i] == '[';
+        gboolean closes = text[i] == '}' || text[i] == ']';
+        gsize n = takeToken(text + i, len - i, out);
 
-        if (c != '\0' && strchr(" \t\r\n", c)) {
-            i++;
-        } else if (complete) {
-            vspSetError(error, VSP_ERROR_INVALID_ARGUMENT,
-                        _("the JSON text goes on after its end, at byte %zu"), i);
-            return NULL;
-        } else if (c == '"') {
-            for (i++; i < len && text[i] != '"'; i++) {
-                if (text[i] == '\\')
-                    i++;
-            }
-            i = MIN(i + 1, len);
-        } else if (c == '{' || c == '[') {
-            if (++depth > DEPTH_MAX) {
-                vspSetError(error, VSP_ERROR_INVALID_ARGUMENT,
-                            _("the JSON text is nested more than %d levels deep"), DEPTH_MAX);
-                return NULL;
-            }
-            i++;
-        } else if ((c == '}' || c == ']') && depth > 0) {
-            complete = --depth == 0;
-            i++;
-        } else if (g_ascii_isdigit(c) || c == '-') {
-            i += takeNumber(text + i, len - i, out);
-            start = i;
-        } else if (c == ',' || c == ':' || g_ascii_isalpha(c)) {
-            i++;
-        } else {
-            vspSetError(error, VSP_ERROR_INVALID_ARGUMENT,
-                        _("the JSON text has an unexpected byte 0x%02x at %zu"), (guchar)c, i);
+        if (n == 0 || (complete && !blank) || (closes && depth == 0)) {
+            vspSetError(error, VSP_ERROR_INVALID_ARGUMENT, _("the JSON text is wrong at byte %zu"),
+                        i);
             return NULL;
         }
-        g_string_append_len(out, text + start, i - start);
+        if (opens && ++depth > DEPTH_MAX) {
+            vspSetError(error, VSP_ERROR_INVALID_ARGUMENT,
+                        _("the JSON text is nested more than %d levels deep"), DEPTH_MAX);
+            return NULL;
+        }
+        if (closes)
+            complete = --depth == 0;
+        i += n;
     }
     return g_steal_pointer(&out);
 }
@@ -188,167 +298,168 @@ vspJsonParse(const char *text, gsize len, GError **error)
     return g_variant_ref_sink(nodeToVariant(root));
 }
 
-static JsonNode *variantToNode(GVariant *value);
+static void addValue(GString *out, GVariant *value);
 
-static JsonNode *
-newDouble(double number)
+/* As a number with a fraction or an exponent, so that it is read as what it is. */
+static void
+addDouble(GString *out, double number)
 {
-    JsonNode *node;
+    char text[G_ASCII_DTOSTR_BUF_SIZE];
 
     /* JSON has no word for infinity. */
-    if (!isfinite(number))
-        return json_node_new(JSON_NODE_NULL);
-    node = json_node_new(JSON_NODE_VALUE);
-    json_node_set_double(node, number);
-    return node;
+    if (!isfinite(number)) {
+        g_string_append(out, "null");
+        return;
+    }
+    g_ascii_dtostr(text, sizeof(text), number);
+    g_string_append(out, text);
+    if (!strpbrk(text, ".e"))
+        g_string_append(out, ".0");
 }
 
-static JsonNode *
-newInteger(gint64 number)
+/* The control characters from U+0080 on are escaped too, though JSON does not ask for it: some
+ * terminals obey them. In UTF-8 they are C2 80 to C2 9F, which no other character contains. */
+static void
+addString(GString *out, const char *text)
 {
-    JsonNode *node = json_node_new(JSON_NODE_VALUE);
-
-    json_node_set_int(node, number);
-    return node;
-}
-
-static JsonNode *
-newString(const char *text)
-{
-    JsonNode *node = json_node_new(JSON_NODE_VALUE);
-
-    json_node_set_string(node, text);
-    return node;
-}
-
-static JsonNode *
-newBoolean(gboolean truth)
-{
-    JsonNode *node = json_node_new(JSON_NODE_VALUE);
-
-    json_node_set_boolean(node, truth);
-    return node;
+    g_string_append_c(out, '"');
+    for (const guchar *p = (const guchar *)text; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            g_string_append_printf(out, "\\%c", *p);
+        else if (*p == '\n')
+            g_string_append(out, "\\n");
+        else if (*p == '\t')
+            g_string_append(out, "\\t");
+        else if (*p < 0x20 || *p == 0x7f)
+            g_string_append_printf(out, "\\u%04x", *p);
+        else if (*p == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
+            g_string_append_printf(out, "\\u%04x", *++p);
+        else
+            g_string_append_c(out, *p);
+    }
+    g_string_append_c(out, '"');
 }
 
 /* A dictionary with text for keys. */
-static JsonNode *
-dictionaryToNode(GVariant *value)
+static void
+addDictionary(GString *out, GVariant *value)
 {
-    JsonNode *node = json_node_new(JSON_NODE_OBJECT);
-    JsonObject *object = json_object_new();
     gsize count = g_variant_n_children(value);
 
+    g_string_append_c(out, '{');
     for (gsize i = 0; i < count; i++) {
         g_autoptr(GVariant) entry = g_variant_get_child_value(value, i);
         g_autoptr(GVariant) key = g_variant_get_child_value(entry, 0);
         g_autoptr(GVariant) member = g_variant_get_child_value(entry, 1);
 
-        json_object_set_member(object, g_variant_get_string(key, NULL), variantToNode(member));
+        if (i > 0)
+            g_string_append_c(out, ',');
+        addString(out, g_variant_get_string(key, NULL));
+        g_string_append_c(out, ':');
+        addValue(out, member);
     }
-    json_node_take_object(node, object);
-    return node;
+    g_string_append_c(out, '}');
 }
 
 /* An array or a tuple. */
-static JsonNode *
-listToNode(GVariant *value)
+static void
+addList(GString *out, GVariant *value)
 {
-    JsonNode *node = json_node_new(JSON_NODE_ARRAY);
-    JsonArray *array = json_array_new();
     gsize count = g_variant_n_children(value);
 
+    g_string_append_c(out, '[');
     for (gsize i = 0; i < count; i++) {
         g_autoptr(GVariant) element = g_variant_get_child_value(value, i);
 
-        json_array_add_element(array, variantToNode(element));
+        if (i > 0)
+            g_string_append_c(out, ',');
+        addValue(out, element);
     }
-    json_node_take_array(node, array);
-    return node;
+    g_string_append_c(out, ']');
 }
 
-static JsonNode *
-unsignedToNode(guint64 number)
+static void
+addMaybe(GString *out, GVariant *value)
 {
-    /* json-glib keeps signed numbers. Above their range a double is closer to the truth than what
-     * the same bits say with a sign. */
-    return number > G_MAXINT64 ? newDouble((double)number) : newInteger((gint64)number);
+    g_autoptr(GVariant) inner = g_variant_get_maybe(value);
+
+    if (inner)
+        addValue(out, inner);
+    else
+        g_string_append(out, "null");
 }
 
-static JsonNode *
-variantToNode(GVariant *value)
+static void
+addVariant(GString *out, GVariant *value)
 {
-    g_autoptr(GVariant) inner = NULL;
+    g_autoptr(GVariant) inner = g_variant_get_variant(value);
 
+    addValue(out, inner);
+}
+
+static void
+addValue(GString *out, GVariant *value)
+{
     switch (g_variant_classify(value)) {
     case G_VARIANT_CLASS_BOOLEAN:
-        return newBoolean(g_variant_get_boolean(value));
+        g_string_append(out, g_variant_get_boolean(value) ? "true" : "false");
+        break;
     case G_VARIANT_CLASS_BYTE:
-        return newInteger(g_variant_get_byte(value));
+        g_string_append_printf(out, "%u", g_variant_get_byte(value));
+        break;
     case G_VARIANT_CLASS_INT16:
-        return newInteger(g_variant_get_int16(value));
+        g_string_append_printf(out, "%d", g_variant_get_int16(value));
+        break;
     case G_VARIANT_CLASS_UINT16:
-        return newInteger(g_variant_get_uint16(value));
+        g_string_append_printf(out, "%u", g_variant_get_uint16(value));
+        break;
     case G_VARIANT_CLASS_INT32:
-        return newInteger(g_variant_get_int32(value));
-    case G_VARIANT_CLASS_UINT32:
-        return newInteger(g_variant_get_uint32(value));
-    case G_VARIANT_CLASS_INT64:
-        return newInteger(g_variant_get_int64(value));
+        g_string_append_printf(out, "%d", g_variant_get_int32(value));
+        break;
     case G_VARIANT_CLASS_HANDLE:
-        return newInteger(g_variant_get_handle(value));
+        g_string_append_printf(out, "%d", g_variant_get_handle(value));
+        break;
+    case G_VARIANT_CLASS_UINT32:
+        g_string_append_printf(out, "%u", g_variant_get_uint32(value));
+        break;
+    case G_VARIANT_CLASS_INT64:
+        g_string_append_printf(out, "%" G_GINT64_FORMAT, g_variant_get_int64(value));
+        break;
     case G_VARIANT_CLASS_UINT64:
-        return unsignedToNode(g_variant_get_uint64(value));
+        g_string_append_printf(out, "%" G_GUINT64_FORMAT, g_variant_get_uint64(value));
+        break;
     case G_VARIANT_CLASS_DOUBLE:
-        return newDouble(g_variant_get_double(value));
+        addDouble(out, g_variant_get_double(value));
+        break;
     case G_VARIANT_CLASS_STRING:
     case G_VARIANT_CLASS_OBJECT_PATH:
     case G_VARIANT_CLASS_SIGNATURE:
-        return newString(g_variant_get_string(value, NULL));
+        addString(out, g_variant_get_string(value, NULL));
+        break;
     case G_VARIANT_CLASS_VARIANT:
-        inner = g_variant_get_variant(value);
-        return variantToNode(inner);
+        addVariant(out, value);
+        break;
     case G_VARIANT_CLASS_MAYBE:
-        inner = g_variant_get_maybe(value);
-        return inner ? variantToNode(inner) : json_node_new(JSON_NODE_NULL);
+        addMaybe(out, value);
+        break;
     case G_VARIANT_CLASS_ARRAY:
         if (g_variant_is_of_type(value, G_VARIANT_TYPE("a{s*}")))
-            return dictionaryToNode(value);
-        return listToNode(value);
+            addDictionary(out, value);
+        else
+            addList(out, value);
+        break;
     case G_VARIANT_CLASS_TUPLE:
     case G_VARIANT_CLASS_DICT_ENTRY:
-        return listToNode(value);
+        addList(out, value);
+        break;
     }
-    g_assert_not_reached();
-}
-
-/* json-glib escapes the control characters of ASCII. Those from U+0080 to U+009F are commands to
- * some terminals too. In UTF-8 they are C2 80 to C2 9F, which no other character contains. */
-static char *
-escapeControls(const char *json)
-{
-    GString *out = g_string_sized_new(strlen(json));
-
-    for (const char *p = json; *p; p++) {
-        guchar next = (guchar)p[1];
-
-        if ((guchar)*p == 0xc2 && next >= 0x80 && next <= 0x9f) {
-            g_string_append_printf(out, "\\u%04x", next);
-            p++;
-        } else {
-            g_string_append_c(out, *p);
-        }
-    }
-    return g_string_free(out, FALSE);
 }
 
 char *
 vspJsonFormat(GVariant *value)
 {
-    g_autoptr(JsonGenerator) generator = json_generator_new();
-    g_autoptr(JsonNode) root = variantToNode(value);
-    g_autofree char *json = NULL;
+    GString *out = g_string_new(NULL);
 
-    json_generator_set_root(generator, root);
-    json = json_generator_to_data(generator, NULL);
-    return escapeControls(json);
+    addValue(out, value);
+    return g_string_free(out, FALSE);
 }

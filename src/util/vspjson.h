@@ -17,7 +17,7 @@
 GVariant *vspJsonParse(const char *text, gsize len, GError **error);
 
 /* One line without a newline. @value is not consumed, floating or not. Any type is taken: tuples
- * become arrays, numbers that are not finite null, unsigned ones above G_MAXINT64 a double. */
+ * become arrays, and numbers that are not finite null. */
 char *vspJsonFormat(GVariant *value);
 
 #endif /* VSP_JSON_H */
