@@ -22,6 +22,7 @@ import unittest
 
 VMSPOOL = os.environ['VMSPOOL']
 MAKE_IMAGES = sys.argv.pop(1)
+MANUAL = os.path.join(os.path.dirname(MAKE_IMAGES), '../../man/vmspool-info.1.rst')
 # An enormous length in a header must not become an enormous allocation.
 MEMORY_LIMIT = 512 << 20
 TIME_LIMIT = 60
@@ -130,6 +131,17 @@ class Corpus(InfoTest):
         codes = {case['code'] for case in self.cases if case['code']}
         self.assertEqual(codes, {'image-empty', 'image-partial', 'image-foreign', 'image-cut',
                                  'image-corrupt', 'image-unsupported'})
+
+    def test_manual(self):
+        """vmspool-info(1) has every key and every code."""
+        with open(MANUAL, encoding='utf-8') as file:
+            manual = file.read()
+        for case in self.cases:
+            report = json.loads(run('info', '--json', self.path(case['file']))[1])
+            for key in report.keys() - {'ok', 'error'}:
+                self.assertIn(f'**{key}**', manual)
+            if case['code']:
+                self.assertIn(f"``{case['code']}``", manual)
 
     def test_read_only(self):
         path = self.path('good.img')
