@@ -131,17 +131,13 @@ def kill_all():
 
 
 def kvm_works():
-    kvm_get_api_version = 0xAE00
+    kvm_create_vm = 0xAE01
     try:
-        fd = os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC)
+        with open("/dev/kvm", "r+b", buffering=0) as kvm:
+            os.close(fcntl.ioctl(kvm, kvm_create_vm))
     except OSError:
         return False
-    try:
-        return fcntl.ioctl(fd, kvm_get_api_version) == 12
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
+    return True
 
 
 ACCELERATOR = os.environ.get("VSPTEST_ACCEL") or ("kvm" if kvm_works() else "tcg")
@@ -155,19 +151,14 @@ class Qmp:
     """A monitor connection."""
 
     def __init__(self, path, limit=LIMIT):
-        self.limit = limit
         self.events = []
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(limit)
-        deadline = time.monotonic() + limit
-        while True:
-            try:
-                self.socket.connect(str(path))
-                break
-            except (FileNotFoundError, ConnectionRefusedError):
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.005)
+        try:
+            self.socket.connect(str(path))
+        except OSError:
+            self.socket.close()
+            raise
         self.lines = self.socket.makefile("rb")
         self._read()
         self("qmp_capabilities")
@@ -286,23 +277,32 @@ class Guest:
             line += ["-qmp", f"unix:{self.path},server=on,wait=off"]
         return [str(word) for word in line]
 
-    def start(self, *more, environment=None, pass_fds=()):
+    def start(self, *more, environment=None):
         with open(self.folder / f"{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
                 self.command(*more),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment,
-                pass_fds=pass_fds,
+                env={**os.environ, **(environment or {})},
             )
         self.attach()
         return self
 
     def attach(self):
         """Connects our monitor to a QEMU that is up or will be."""
-        self.qmp = Qmp(self.own_path)
+        self.qmp = wait_for(self._connect, "QEMU's monitor")
         return self
+
+    def _connect(self):
+        if self.process and self.process.poll() is not None:
+            raise Failure(f"QEMU ended with {self.process.returncode}: {self.log()}")
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            return Qmp(self.own_path)
+        return None
+
+    def log(self):
+        return (self.folder / f"{self.name}.log").read_text(errors="replace").strip()
 
     def next_life(self):
         """The VM was saved and its QEMU has ended; the next command() is for another one."""
@@ -338,6 +338,25 @@ class Guest:
             with contextlib.suppress(OSError, ConnectionError):
                 self.qmp("quit")
         self.gone()
+
+
+class Slow:
+    """Makes a QEMU slow in the middle of a save or a restore; see slowio.c."""
+
+    def __init__(self, folder, after=24 * MIB):
+        self.mark = pathlib.Path(folder) / "slow.mark"
+        self.environment = {
+            "LD_PRELOAD": str(BUILD / "tests/e2e/libslowio.so"),
+            "VSPTEST_SLOW_AFTER": str(after),
+            "VSPTEST_SLOW_MARK": str(self.mark),
+        }
+
+    def words(self):
+        """To go before a QEMU command that another program starts."""
+        return ["env", *(f"{name}={value}" for name, value in self.environment.items())]
+
+    def wait_middle(self):
+        wait_for(self.mark.exists, "the middle of the transfer")
 
 
 def make_boot(path, disk=False, share=64, shift=16, limit=0, seed=0):
