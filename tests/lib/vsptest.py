@@ -310,6 +310,13 @@ class Guest:
         self.life += 1
         return self
 
+    def twin(self):
+        """Another VM, as far as it comes, from where this one stands: for one image, restored twice."""
+        twin = Guest(self.folder, f"{self.name}-twin", self.memory, self.share, self.shift, self.disk)
+        twin.boot.write_bytes(self.boot.read_bytes())
+        twin.console.path.write_bytes(self.console.path.read_bytes())
+        return twin
+
     def gone(self, limit=LIMIT):
         """Waits for QEMU to have ended."""
         if self.qmp:
@@ -357,6 +364,10 @@ class Slow:
 
     def wait_middle(self):
         wait_for(self.mark.exists, "the middle of the transfer")
+
+    def over(self):
+        """Back to full speed."""
+        self.mark.unlink()
 
 
 def make_boot(path, disk=False, share=64, shift=16, limit=0, seed=0):
