@@ -33,7 +33,9 @@ cleanInheritance(const vspHelperOptions *options)
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (int signum = 1; signum < NSIG; signum++)
         signal(signum, SIG_DFL);
-    signal(SIGPIPE, SIG_IGN); /* EPIPE says the same, with a place to handle it */
+    /* EPIPE and EFBIG say the same, with a place to handle it. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 
     vspFdCloseOthers(keep, G_N_ELEMENTS(keep));
     /* A Ctrl-C in the terminal is for the tool: it decides, and tells us by its hangup or SIGKILL. */
