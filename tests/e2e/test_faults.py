@@ -351,7 +351,7 @@ def test_restore_foreign_file(folder):
     path = folder / "file"
     path.write_bytes(b"nothing of the kind" * 1000)
     sentence(vmspool("restore", path, "--", "false", status=3))
-    sentence(vmspool("restore", folder, "--", "false", status=1))
+    sentence(vmspool("restore", folder, "--", "false", status=3))
     sentence(vmspool("restore", folder / "none", "--", "false", status=1))
 
 

@@ -189,8 +189,9 @@ def test_qemu_takes_the_payload_alone(guest, folder):
     vm.next_life()
     start = info(image)["payload-offset"]
     vm.start("-incoming", f"exec:tail -c +{start + 1} {image}")
-    vsptest.wait_for(lambda: vm.status() == "running", "the VM to run")
-    vm.runs()
+    # It is paused: so it was while it was saved.
+    vsptest.wait_for(lambda: vm.status() != "inmigrate", "QEMU to have its state")
+    vm.stands()
 
 
 def test_domain_xml(guest, folder):
@@ -247,7 +248,7 @@ def test_cache_is_bypassed(guest, folder):
     vm = guest()
     report = save(vm, folder / "image", "--bypass-cache")
     vm.next_life()
-    if report["transfer"]["cache-mode"] != "direct":
+    if report["transfer"]["cache"] != "direct":
         pytest.skip(f"no direct I/O on {folder}")
     pages = vsptest.run("fincore", "--bytes", "--noheadings", "--output", "RES", folder / "image").stdout
     assert int(pages) < 2 * MIB
