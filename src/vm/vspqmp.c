@@ -160,12 +160,13 @@ qmpReceive(vspQmp *qmp)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
-        if (n < 0) {
-            qmpLoseErrno(qmp, errno);
+        /* A reset is an end too: of a peer that had not read all of what we sent. */
+        if (n == 0 || (n < 0 && errno == ECONNRESET)) {
+            qmpLoseEnd(qmp);
             return;
         }
-        if (n == 0) {
-            qmpLoseEnd(qmp);
+        if (n < 0) {
+            qmpLoseErrno(qmp, errno);
             return;
         }
 

@@ -639,6 +639,30 @@ testWatch(void)
     vspFdClose(&fds[1]);
 }
 
+/* It dies with the command half read: to the client that is a reset, where otherwise it is an end. */
+static void
+scriptUnread(peer *p)
+{
+    char byte;
+
+    if (peerGreet(p, G_MAXSIZE))
+        g_assert_cmpint(recv(p->fd, &byte, 1, 0), ==, 1);
+}
+
+static void
+testUnread(void)
+{
+    peer p = { 0 };
+    g_autoptr(vspQmp) qmp = openPeer(&p, scriptUnread);
+    g_autoptr(GError) error = NULL;
+
+    g_assert_cmpint(vspQmpRun(qmp, "cont", NULL, &error), ==, -1);
+    g_assert_error(error, VSP_ERROR, VSP_ERROR_QEMU_LOST);
+    g_assert_nonnull(strstr(error->message, "QEMU ended"));
+    g_clear_pointer(&qmp, vspQmpFree);
+    peerJoin(&p);
+}
+
 /* The last words are heard, and the end is noticed without a deadline being reached. */
 static void
 scriptLastWords(peer *p)
@@ -728,6 +752,7 @@ main(int argc, char **argv)
     g_test_add_func("/qmp/partial-send", testPartialSend);
     g_test_add_func("/qmp/not-qmp", testNotQmp);
     g_test_add_func("/qmp/watch", testWatch);
+    g_test_add_func("/qmp/unread", testUnread);
     g_test_add_func("/qmp/end", testEnd);
     g_test_add_func("/qmp/connect", testConnect);
     return vspTestRun();
