@@ -65,16 +65,47 @@ sourceFor(int target, const int *sources, const int *targets, gsize count)
 
 /* GLib closes the descriptors it was given for stdin, stdout and stderr after the others have taken
  * their places: one whose own number is somebody's target would take that down. (It happens: the
- * first descriptor that a program opens is 3, and so is our status channel.) So those are moved
- * above all targets: *@fd, if need be, becomes a duplicate that @moved owns. */
+ * first descriptor that a program opens is 3, and so is our status channel.) And where it forks,
+ * what stands at 0 to 2 is overwritten before it is looked at as a source of others. So whatever is
+ * not above all targets becomes a duplicate that is, owned by @moved. */
 static int
-moveUp(int *fd, vspFd *moved, int above)
+moveUp(int *fd, GArray *moved, int above)
 {
+    int copy;
+
     if (*fd < 0 || *fd > above)
         return 0;
-    *moved = fcntl(*fd, F_DUPFD_CLOEXEC, above + 1);
-    *fd = *moved;
-    return *moved < 0 ? -1 : 0;
+    copy = fcntl(*fd, F_DUPFD_CLOEXEC, above + 1);
+    if (copy < 0)
+        return -1;
+    g_array_append_val(moved, copy);
+    *fd = copy;
+    return 0;
+}
+
+/* posix_spawn() leaves GLib with errno's text alone, in words that say "spawn" and name the program
+ * once more. So the usual reasons are looked up; for the others its words have to do. */
+static void
+setSpawnError(GError **error, const char *program, const GError *local)
+{
+    g_autofree char *found = g_find_program_in_path(program);
+    vspError code = VSP_ERROR_FAILED;
+
+    if (!found && !strchr(program, '/')) {
+        vspSetErrno(error, ENOENT, _("cannot start '%s'"), program);
+        return;
+    }
+    if (!found) {
+        /* There and allowed, but not to be run: a directory. */
+        vspSetErrno(error, access(program, X_OK) < 0 ? errno : EACCES, _("cannot start '%s'"),
+                    program);
+        return;
+    }
+    if (g_error_matches(local, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT))
+        code = VSP_ERROR_NOT_FOUND;
+    else if (g_error_matches(local, G_SPAWN_ERROR, G_SPAWN_ERROR_ACCES))
+        code = VSP_ERROR_ACCESS;
+    vspSetError(error, code, _("cannot start '%s': %s"), program, local->message);
 }
 
 vspChild *
@@ -95,10 +126,8 @@ vspChildSpawn(const char *const *argv,
     int in = sourceFor(STDIN_FILENO, sources, targets, count);
     int out = sourceFor(STDOUT_FILENO, sources, targets, count);
     g_auto(vspFd) stderrWrite = -1;
-    g_auto(vspFd) movedIn = -1;
-    g_auto(vspFd) movedOut = -1;
-    g_auto(vspFd) movedErr = -1;
-    int err;
+    g_autoptr(GArray) moved = g_array_new(FALSE, FALSE, sizeof(int));
+    int err, rc;
     int highest = STDERR_FILENO;
     g_autoptr(GError) local = NULL;
     int fds[2];
@@ -120,8 +149,14 @@ vspChildSpawn(const char *const *argv,
     }
     child->stderrFd = fds[0];
     err = stderrWrite = fds[1];
-    if (moveUp(&in, &movedIn, highest) < 0 || moveUp(&out, &movedOut, highest) < 0 ||
-        moveUp(&err, &movedErr, highest) < 0) {
+    g_array_set_clear_func(moved, (GDestroyNotify)vspFdClose);
+    rc = moveUp(&in, moved, highest) < 0 || moveUp(&out, moved, highest) < 0 ||
+                 moveUp(&err, moved, highest) < 0
+             ? -1
+             : 0;
+    for (gsize i = 0; i < others && rc == 0; i++)
+        rc = moveUp(&otherSources[i], moved, highest);
+    if (rc < 0) {
         vspSetErrno(error, errno, _("cannot pass descriptors to '%s'"), argv[0]);
         return NULL;
     }
@@ -136,13 +171,7 @@ vspChildSpawn(const char *const *argv,
                                           detached ? detachChild : NULL, NULL, in, out, err,
                                           otherSources, otherTargets, others, &child->pid, NULL,
                                           NULL, NULL, &local)) {
-        vspError code = VSP_ERROR_FAILED;
-
-        if (g_error_matches(local, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT))
-            code = VSP_ERROR_NOT_FOUND;
-        else if (g_error_matches(local, G_SPAWN_ERROR, G_SPAWN_ERROR_ACCES))
-            code = VSP_ERROR_ACCESS;
-        vspSetError(error, code, _("cannot start '%s': %s"), argv[0], local->message);
+        setSpawnError(error, argv[0], local);
         return NULL;
     }
     child->state = VSP_CHILD_RUNNING;

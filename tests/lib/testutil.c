@@ -247,6 +247,14 @@ vspTestAssertNoChildren(void)
     vspTestWaitFor(hasNoChildren, NULL, "children to be reaped");
 }
 
+static int childErrors = -1;
+
+static void
+printToChildErrors(const char *text)
+{
+    (void)!write(childErrors, text, strlen(text));
+}
+
 pid_t
 vspTestFork(void (*func)(gpointer), gpointer opaque)
 {
@@ -260,6 +268,9 @@ vspTestFork(void (*func)(gpointer), gpointer opaque)
     if (getppid() != parent)
         _exit(1);
     alarm(limitSeconds());
+    /* @func may do with 2 what it likes: failed assertions are told all the same. */
+    childErrors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
+    g_set_printerr_handler(printToChildErrors);
     func(opaque);
     _exit(0);
 }

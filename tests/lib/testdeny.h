@@ -1,0 +1,16 @@
+/*
+ * testdeny.h: system calls that fail on request
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef VSP_TESTDENY_H
+#define VSP_TESTDENY_H
+
+#include <glib.h>
+
+/* From here on the system call @number fails with @errnum, in this process and in all that it
+ * starts, where @argument (0 to 5), masked, is @value; a @mask of 0 with a @value of 0 is always.
+ * Can't be taken back: for a forked child. FALSE where the kernel has no such filter. */
+gboolean vspTestDeny(long number, guint argument, guint32 mask, guint32 value, int errnum);
+
+#endif /* VSP_TESTDENY_H */
