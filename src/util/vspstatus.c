@@ -60,6 +60,18 @@ vspStatusSend(int fd, vspStatusRecord *record, vspStatusType type, gboolean bloc
     return n < 0 ? -1 : 0;
 }
 
+/* Text comes from another process: it ends where its field ends, and is printable (the helper writes
+ * English, in ASCII). */
+static void
+cleanText(char *text, gsize size)
+{
+    text[size - 1] = '\0';
+    for (char *p = text; *p; p++) {
+        if (!g_ascii_isprint(*p))
+            *p = '?';
+    }
+}
+
 int
 vspStatusReceive(int fd, vspStatusRecord *record, GError **error)
 {
@@ -92,16 +104,15 @@ vspStatusReceive(int fd, vspStatusRecord *record, GError **error)
                     record->header.type, n);
         return -1;
     }
-    /* Text fields come from another process: they end where the field ends. */
     if (record->header.type == VSP_STATUS_HELLO)
-        record->hello.release[sizeof(record->hello.release) - 1] = '\0';
+        cleanText(record->hello.release, sizeof(record->hello.release));
     if (record->header.type == VSP_STATUS_VERDICT) {
         vspStatusStatistics *s = &record->verdict.statistics;
 
-        record->verdict.detail[sizeof(record->verdict.detail) - 1] = '\0';
-        s->engine[sizeof(s->engine) - 1] = '\0';
-        s->endpoint[sizeof(s->endpoint) - 1] = '\0';
-        s->notice[sizeof(s->notice) - 1] = '\0';
+        cleanText(record->verdict.detail, sizeof(record->verdict.detail));
+        cleanText(s->engine, sizeof(s->engine));
+        cleanText(s->endpoint, sizeof(s->endpoint));
+        cleanText(s->notice, sizeof(s->notice));
     }
     return 1;
 }
