@@ -74,6 +74,7 @@ typedef enum {
     VSP_ERROR_READER_GONE = 25,
 } vspError;
 
+/** vsp_error_quark: the domain of all errors, as %VSP_ERROR. Since: 0.1 */
 GQuark vsp_error_quark(void);
 
 /**

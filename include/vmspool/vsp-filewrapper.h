@@ -74,11 +74,23 @@ typedef struct _vspFileWrapperFd vspFileWrapperFd;
  * Since: 0.1
  */
 vspFileWrapperOptions *vspFileWrapperOptionsNew(void);
+
+/** vspFileWrapperOptionsFree: @options: (nullable). Since: 0.1 */
 void vspFileWrapperOptionsFree(vspFileWrapperOptions *options);
+
+/** vspFileWrapperOptionsCopy: (transfer full): of NULL, new options. Since: 0.1 */
 vspFileWrapperOptions *vspFileWrapperOptionsCopy(const vspFileWrapperOptions *options);
 
 /** vspFileWrapperOptionsSetFlags: @flags: #vspFileWrapperFdFlags. Since: 0.1 */
 void vspFileWrapperOptionsSetFlags(vspFileWrapperOptions *options, unsigned int flags);
+
+/**
+ * vspFileWrapperOptionsSetTransport:
+ *
+ * Wins over %VSP_FILE_WRAPPER_BIG_PIPE. vspCopy() makes no transport and ignores it.
+ *
+ * Since: 0.1
+ */
 void vspFileWrapperOptionsSetTransport(vspFileWrapperOptions *options, vspTransport transport);
 
 /**
@@ -259,10 +271,16 @@ void vspFileWrapperFdGetProgress(vspFileWrapperFd *wfd, vspProgress *progress);
  */
 GVariant *vspFileWrapperFdGetStatistics(vspFileWrapperFd *wfd);
 
-/** Words for the enumerations, as the tool's options spell them; parsing returns FALSE on others. */
+/** vspCacheModeToString: the word, as the tool's options spell it; "unknown" for others. Since: 0.1 */
 const char *vspCacheModeToString(vspCacheMode mode);
+
+/** vspCacheModeFromString: FALSE, and @mode unchanged, for what is no such word. Since: 0.1 */
 gboolean vspCacheModeFromString(const char *word, vspCacheMode *mode);
+
+/** vspTransportToString: the word, as the tool's options spell it; "unknown" for others. Since: 0.1 */
 const char *vspTransportToString(vspTransport transport);
+
+/** vspTransportFromString: FALSE, and @transport unchanged, for what is no such word. Since: 0.1 */
 gboolean vspTransportFromString(const char *word, vspTransport *transport);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(vspFileWrapperOptions, vspFileWrapperOptionsFree)

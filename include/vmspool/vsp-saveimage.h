@@ -58,11 +58,20 @@ vspSaveImage *vspSaveImageOpen(const char *path, GError **error);
  * Since: 0.1
  */
 vspSaveImage *vspSaveImageOpenFd(int fd, const char *name, GError **error);
+
+/** vspSaveImageFree: @image: (nullable). Since: 0.1 */
 void vspSaveImageFree(vspSaveImage *image);
 
+/** vspSaveImageIsComplete: whether the save that wrote it finished. Since: 0.1 */
 gboolean vspSaveImageIsComplete(const vspSaveImage *image);
+
+/** vspSaveImageGetVersion: the header's version, 0 to 2. Since: 0.1 */
 guint32 vspSaveImageGetVersion(const vspSaveImage *image);
+
+/** vspSaveImageIsByteSwapped: whether its byte order is not this host's. Since: 0.1 */
 gboolean vspSaveImageIsByteSwapped(const vspSaveImage *image);
+
+/** vspSaveImageWasRunning: whether the VM is to run after a restore. Since: 0.1 */
 gboolean vspSaveImageWasRunning(const vspSaveImage *image);
 
 /**
@@ -92,6 +101,8 @@ guint64 vspSaveImageGetPayloadOffset(const vspSaveImage *image);
  * Since: 0.1
  */
 guint64 vspSaveImageGetPayloadLength(const vspSaveImage *image);
+
+/** vspSaveImageGetSeal: what the seal says. Since: 0.1 */
 vspSaveImageSeal vspSaveImageGetSeal(const vspSaveImage *image);
 
 /** vspSaveImageGetDomainName: (transfer none) (nullable): from the XML. Since: 0.1 */

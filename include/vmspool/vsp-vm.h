@@ -36,7 +36,10 @@ typedef enum {
  */
 typedef struct _vspVmOptions vspVmOptions;
 
+/** vspVmOptionsNew: (transfer full): the defaults; free with vspVmOptionsFree(). Since: 0.1 */
 vspVmOptions *vspVmOptionsNew(void);
+
+/** vspVmOptionsFree: @options: (nullable). Since: 0.1 */
 void vspVmOptionsFree(vspVmOptions *options);
 
 /** vspVmOptionsSetWrapper: @wrapper: copied; how the bytes move (all). Since: 0.1 */
@@ -130,7 +133,11 @@ int vspVmRestore(const char *path,
 /**
  * vspVmDump:
  * @qmp: path of the VM's QMP monitor socket
- * @path: the file to write
+ * @path: the file or block device to write
+ * @options: (nullable): see there
+ * @cancellable: (nullable): cancel from any thread
+ * @report: (out) (optional) (transfer full): statistics, `a{sv}`, not floating
+ * @error: return location
  *
  * Writes a core dump of the VM's memory. The VM goes back to the state it had, whatever happens.
  *
