@@ -33,14 +33,15 @@ printSummary(GVariant *report)
 {
     guint64 bytes = vspToolReportNumber(report, "transfer/bytes-out");
     guint64 time = vspToolReportNumber(report, "total-ns");
-    const char *guest = vspToolReportText(report, "guest");
+    g_autofree char *guest = vspToolEscape(vspToolReportText(report, "guest"));
+    g_autofree char *file = vspToolEscape(vspToolReportText(report, "file"));
     g_autofree char *size = vspToolFormatSize(bytes);
     g_autofree char *took = vspToolFormatTime(time);
     g_autofree char *rate = vspToolFormatRate(bytes, time);
 
-    g_print(_("Dumped '%s' to '%s' (%s): %s in %s, %s (%s, %s)\n"), guest ? guest : "",
-            vspToolReportText(report, "file"), vspToolReportText(report, "format"), size, took,
-            rate, vspToolReportText(report, "transfer/engine"),
+    g_print(_("Dumped '%s' to '%s' (%s): %s in %s, %s (%s, %s)\n"), guest, file,
+            vspToolReportText(report, "format"), size, took, rate,
+            vspToolReportText(report, "transfer/engine"),
             vspToolReportText(report, "transfer/cache"));
 }
 
@@ -101,7 +102,7 @@ vspCmdDump(int argc, char **argv)
         NULL);
 
     g_option_context_add_main_entries(context, entries, GETTEXT_PACKAGE);
-    vspToolMoveAddTo(&args.move, context);
+    vspToolMoveAddTo(&args.move, context, TRUE);
     if (!vspToolParse(context, "dump", &argc, &argv))
         return VSP_EXIT_USAGE;
     if (argc != 2)

@@ -9,33 +9,12 @@
 
 #include "tool.h"
 
-/* Text from the image as one line that does nothing to a terminal: what is not printable is shown
- * by its number. */
-static char *
-escapeText(const char *text)
-{
-    g_autofree char *valid = g_utf8_make_valid(text, -1);
-    GString *out = g_string_new(NULL);
-
-    for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
-        gunichar c = g_utf8_get_char(p);
-
-        if (g_unichar_isprint(c))
-            g_string_append_unichar(out, c);
-        else if (c < 0x100)
-            g_string_append_printf(out, "\\x%02x", c);
-        else
-            g_string_append_printf(out, "\\u%04x", c);
-    }
-    return g_string_free(out, FALSE);
-}
-
 /* The name in front is padded to the same width in every language. */
 static void
 printLine(const char *key, const char *value)
 {
     g_autofree char *name = g_strconcat(key, ":", NULL);
-    g_autofree char *escaped = escapeText(value);
+    g_autofree char *escaped = vspToolEscape(value);
     glong width = g_utf8_strlen(name, -1);
 
     g_print("%s%*s%s\n", name, width < 16 ? (int)(16 - width) : 1, "", escaped);

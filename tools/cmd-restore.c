@@ -98,14 +98,14 @@ printSummary(GVariant *report)
     guint64 bytes = vspToolReportNumber(report, "transfer/bytes-out");
     guint64 time = vspToolReportNumber(report, "total-ns");
     guint64 pid = vspToolReportNumber(report, "pid");
-    const char *guest = vspToolReportText(report, "guest");
+    g_autofree char *guest = vspToolEscape(vspToolReportText(report, "guest"));
+    g_autofree char *file = vspToolEscape(vspToolReportText(report, "file"));
     g_autofree char *size = vspToolFormatSize(bytes);
     g_autofree char *took = vspToolFormatTime(time);
     g_autofree char *rate = vspToolFormatRate(bytes, time);
 
-    g_print(_("Restored '%s' from '%s': %s in %s, %s (%s, %s); the VM is %s\n"), guest ? guest : "",
-            vspToolReportText(report, "file"), size, took, rate,
-            vspToolReportText(report, "transfer/engine"),
+    g_print(_("Restored '%s' from '%s': %s in %s, %s (%s, %s); the VM is %s\n"), guest, file, size,
+            took, rate, vspToolReportText(report, "transfer/engine"),
             vspToolReportText(report, "transfer/cache"),
             g_strcmp0(vspToolReportText(report, "run-state"), "running") == 0 ? _("running")
                                                                               : _("paused"));
@@ -210,7 +210,7 @@ vspCmdRestore(int argc, char **argv)
 
     splitCommand(&args, &argc, argv);
     g_option_context_add_main_entries(context, entries, GETTEXT_PACKAGE);
-    vspToolMoveAddTo(&args.move, context);
+    vspToolMoveAddTo(&args.move, context, TRUE);
     if (!vspToolParse(context, "restore", &argc, &argv))
         return VSP_EXIT_USAGE;
     if (argc != 2)

@@ -36,13 +36,13 @@ printSummary(GVariant *report)
 {
     guint64 bytes = vspToolReportNumber(report, "transfer/bytes-out");
     guint64 time = vspToolReportNumber(report, "total-ns");
-    const char *guest = vspToolReportText(report, "guest");
+    g_autofree char *guest = vspToolEscape(vspToolReportText(report, "guest"));
+    g_autofree char *file = vspToolEscape(vspToolReportText(report, "file"));
     g_autofree char *size = vspToolFormatSize(bytes);
     g_autofree char *took = vspToolFormatTime(time);
     g_autofree char *rate = vspToolFormatRate(bytes, time);
 
-    g_print(_("Saved '%s' to '%s': %s in %s, %s (%s, %s)\n"), guest ? guest : "",
-            vspToolReportText(report, "file"), size, took, rate,
+    g_print(_("Saved '%s' to '%s': %s in %s, %s (%s, %s)\n"), guest, file, size, took, rate,
             vspToolReportText(report, "transfer/engine"),
             vspToolReportText(report, "transfer/cache"));
 }
@@ -120,7 +120,7 @@ vspCmdSave(int argc, char **argv)
                           NULL);
 
     g_option_context_add_main_entries(context, entries, GETTEXT_PACKAGE);
-    vspToolMoveAddTo(&args.move, context);
+    vspToolMoveAddTo(&args.move, context, TRUE);
     if (!vspToolParse(context, "save", &argc, &argv))
         return VSP_EXIT_USAGE;
     if (argc != 2)

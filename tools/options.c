@@ -10,7 +10,7 @@
 #include "tool.h"
 
 void
-vspToolMoveAddTo(vspToolMove *move, GOptionContext *context)
+vspToolMoveAddTo(vspToolMove *move, GOptionContext *context, gboolean transport)
 {
     const GOptionEntry entries[] = {
         { "bypass-cache", 0, 0, G_OPTION_ARG_NONE, &move->bypassCache,
@@ -19,14 +19,20 @@ vspToolMoveAddTo(vspToolMove *move, GOptionContext *context)
           N_("How to treat the page cache: auto, direct, dontcache, paced or cached"), N_("MODE") },
         { "strict", 0, 0, G_OPTION_ARG_NONE, &move->strict,
           N_("Fail if the cache mode asked for can't be had"), NULL },
-        { "transport", 0, 0, G_OPTION_ARG_STRING, &move->transport,
-          N_("What lies before the helper: auto, pipe or socket"), N_("KIND") },
         { "engine", 0, 0, G_OPTION_ARG_STRING, &move->engine,
           N_("How the helper does its I/O: auto, uring or sync"), N_("ENGINE") },
         { NULL, 0, 0, 0, NULL, NULL, NULL },
     };
 
+    const GOptionEntry transports[] = {
+        { "transport", 0, 0, G_OPTION_ARG_STRING, &move->transport,
+          N_("What lies before the helper: auto, pipe or socket"), N_("KIND") },
+        { NULL, 0, 0, 0, NULL, NULL, NULL },
+    };
+
     g_option_context_add_main_entries(context, entries, GETTEXT_PACKAGE);
+    if (transport)
+        g_option_context_add_main_entries(context, transports, GETTEXT_PACKAGE);
 }
 
 vspFileWrapperOptions *
@@ -94,12 +100,14 @@ int
 vspToolUsage(const char *command, const char *format, ...)
 {
     g_autofree char *text = NULL;
+    g_autofree char *escaped = NULL;
     va_list args;
 
     va_start(args, format);
     text = g_strdup_vprintf(format, args);
     va_end(args);
-    g_printerr("vmspool: %s\n", text);
+    escaped = vspToolEscape(text);
+    g_printerr("vmspool: %s\n", escaped);
     g_printerr(command ? _("See 'vmspool %s --help'.\n") : _("See 'vmspool --help'.\n"), command);
     return VSP_EXIT_USAGE;
 }

@@ -48,11 +48,12 @@ printJson(GVariant *report, const GError *error)
     g_variant_builder_add(&builder, "{sv}", "ok", g_variant_new_boolean(!error));
     if (error) {
         const char *code = error->domain == VSP_ERROR ? vspErrorCodeName(error->code) : "failed";
+        g_autofree char *message = g_utf8_make_valid(error->message, -1);
         GVariantBuilder inner;
 
         g_variant_builder_init(&inner, G_VARIANT_TYPE_VARDICT);
         g_variant_builder_add(&inner, "{sv}", "code", g_variant_new_string(code));
-        g_variant_builder_add(&inner, "{sv}", "message", g_variant_new_string(error->message));
+        g_variant_builder_add(&inner, "{sv}", "message", g_variant_new_string(message));
         g_variant_builder_add(&builder, "{sv}", "error", g_variant_builder_end(&inner));
     }
     whole = g_variant_ref_sink(g_variant_builder_end(&builder));
@@ -60,10 +61,37 @@ printJson(GVariant *report, const GError *error)
     g_print("%s\n", text);
 }
 
+char *
+vspToolEscape(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text ? text : "", -1);
+    GString *out = g_string_new(NULL);
+
+    for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char(p);
+
+        if (g_unichar_isprint(c))
+            g_string_append_unichar(out, c);
+        else if (c < 0x100)
+            g_string_append_printf(out, "\\x%02x", c);
+        else
+            g_string_append_printf(out, "\\u%04x", c);
+    }
+    return g_string_free(out, FALSE);
+}
+
+static void
+printFailure(const GError *error)
+{
+    g_autofree char *message = vspToolEscape(error->message);
+
+    g_printerr("vmspool: %s\n", message);
+}
+
 int
 vspToolFail(const GError *error, gboolean json)
 {
-    g_printerr("vmspool: %s\n", error->message);
+    printFailure(error);
     if (json)
         printJson(NULL, error);
     return vspToolExitCode(error);
@@ -72,7 +100,7 @@ vspToolFail(const GError *error, gboolean json)
 int
 vspToolFailWithReport(const GError *error, GVariant *report)
 {
-    g_printerr("vmspool: %s\n", error->message);
+    printFailure(error);
     printJson(report, error);
     return vspToolExitCode(error);
 }
@@ -86,7 +114,9 @@ vspToolPrintReport(GVariant *report)
 void
 vspToolNotice(const char *notice, gpointer opaque G_GNUC_UNUSED)
 {
-    g_printerr(_("vmspool: note: %s\n"), notice);
+    g_autofree char *text = vspToolEscape(notice);
+
+    g_printerr(_("vmspool: note: %s\n"), text);
 }
 
 char *

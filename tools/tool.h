@@ -34,7 +34,8 @@ typedef struct {
     char *engine;
 } vspToolMove;
 
-void vspToolMoveAddTo(vspToolMove *move, GOptionContext *context);
+/* @transport: the command's data goes through one. */
+void vspToolMoveAddTo(vspToolMove *move, GOptionContext *context, gboolean transport);
 vspFileWrapperOptions *vspToolMoveToOptions(const vspToolMove *move, GError **error);
 void vspToolMoveClear(vspToolMove *move);
 
@@ -45,6 +46,10 @@ gboolean vspToolParse(GOptionContext *context, const char *command, int *argc, c
 
 /* A mistake in the command line: the sentence and where to read more. Returns VSP_EXIT_USAGE. */
 int vspToolUsage(const char *command, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* Text that may come from an image or from QEMU, as one line that does nothing to a terminal: what is
+ * not printable is shown by its number. NULL is "". */
+char *vspToolEscape(const char *text);
 
 /* The failure as a sentence on stderr and, with @json, as an object on stdout. Returns the exit code
  * that fits. */
