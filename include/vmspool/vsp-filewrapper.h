@@ -18,6 +18,8 @@ VSP_BEGIN_DECLS
  * @VSP_FILE_WRAPPER_NON_BLOCKING: the caller's new end is O_NONBLOCK
  * @VSP_FILE_WRAPPER_BIG_PIPE: use a pipe, as large as the host allows, instead of the faster
  *   transport that `auto` picks
+ * @VSP_FILE_WRAPPER_SPARSE: writing: runs of zeros become holes in a file, and are discarded or zeroed
+ *   on a device
  *
  * Since: 0.1
  */
@@ -25,6 +27,7 @@ typedef enum {
     VSP_FILE_WRAPPER_BYPASS_CACHE = (1 << 0),
     VSP_FILE_WRAPPER_NON_BLOCKING = (1 << 1),
     VSP_FILE_WRAPPER_BIG_PIPE = (1 << 2),
+    VSP_FILE_WRAPPER_SPARSE = (1 << 3),
 } vspFileWrapperFdFlags;
 
 /**
@@ -115,7 +118,7 @@ void vspFileWrapperOptionsSetStrict(vspFileWrapperOptions *options, gboolean str
 
 /**
  * vspFileWrapperOptionsSetEngine:
- * @engine: (nullable): "uring", "sync", ...; NULL chooses by what the host can do
+ * @engine: (nullable): "uring", "threads", "zerocopy" or "sync"; NULL chooses by what the host can do
  *
  * Since: 0.1
  */
@@ -132,6 +135,28 @@ void vspFileWrapperOptionsSetEngine(vspFileWrapperOptions *options, const char *
  */
 void
 vspFileWrapperOptionsSetBuffers(vspFileWrapperOptions *options, unsigned int count, gsize size);
+
+/**
+ * vspFileWrapperOptionsSetRateLimit:
+ * @bytesPerSecond: 0 for no limit
+ *
+ * Since: 0.1
+ */
+void
+vspFileWrapperOptionsSetRateLimit(vspFileWrapperOptions *options, guint64 bytesPerSecond);
+
+/**
+ * vspFileWrapperOptionsSetIoPriority:
+ * @priority: (nullable): "idle", "best-effort" or "realtime", with an optional level from 0 (first) to
+ *   7: "best-effort:7"; NULL leaves what the helper inherits
+ *
+ * A wish: where the kernel refuses it the job is done all the same, and the statistics say so. An
+ * unknown word makes vspFileWrapperFdNewWithOptions() fail.
+ *
+ * Since: 0.1
+ */
+void
+vspFileWrapperOptionsSetIoPriority(vspFileWrapperOptions *options, const char *priority);
 
 /**
  * vspFileWrapperOptionsSetHelperPath:
@@ -248,6 +273,39 @@ void vspFileWrapperFdAbort(vspFileWrapperFd *wfd);
  * Since: 0.1
  */
 void vspFileWrapperFdFree(vspFileWrapperFd *wfd);
+
+/**
+ * vspFileWrapperFdSetRateLimit:
+ * @bytesPerSecond: 0 for no limit
+ * @error: return location
+ *
+ * Changes the limit while the job runs; it takes effect at once. From any thread; never blocks.
+ *
+ * Returns: 0, or -1 if the helper has ended
+ *
+ * Since: 0.1
+ */
+int
+vspFileWrapperFdSetRateLimit(vspFileWrapperFd *wfd, guint64 bytesPerSecond, GError **error);
+
+/**
+ * vspSocketSetSendBuffer:
+ * @fd: a socket of any family; borrowed
+ * @bytes: what is asked for
+ * @error: return location
+ *
+ * Sizes the send buffer of a socket that the caller made. What the kernel grants is less where it
+ * clips; a refusal is answered by asking for half, down to 64 KiB. For a VM socket (AF_VSOCK,
+ * AF_HYPERV) the option is the family's own and must be set before connecting or accepting. On TCP a
+ * fixed size switches the kernel's own tuning off: seldom what one wants.
+ *
+ * Each byte is kernel memory for as long as the connection lives, and the kernel counts about double.
+ *
+ * Returns: bytes granted, -1 on failure
+ *
+ * Since: 0.1
+ */
+gssize vspSocketSetSendBuffer(int fd, gsize bytes, GError **error);
 
 /**
  * vspFileWrapperFdGetProgress:

@@ -143,7 +143,7 @@ vspCacheSetUp(vspCache *cache, vspCacheMode asked, gboolean strict, int *errnum,
     cache->asked = asked;
     cache->strict = strict;
     if (asked == VSP_CACHE_AUTO)
-        asked = VSP_CACHE_DONTCACHE;
+        asked = VSP_CACHE_DONTCACHE; /* the fastest on files that are not in memory, see docs */
 
     rc = enter(cache, asked);
     if (rc < 0 && asked == VSP_CACHE_DIRECT) {

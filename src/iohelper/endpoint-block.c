@@ -5,7 +5,20 @@
  */
 #include "config.h"
 
+#include <errno.h>
+#include <fcntl.h>
+
 #include "seekable.h"
+
+/* Discarded where the device then reads as zeros, else zeroed by the device itself. */
+static int
+blockZero(vspEndpoint *ep, off_t offset, gsize len)
+{
+    if (fallocate(ep->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len) == 0 ||
+        fallocate(ep->fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, offset, len) == 0)
+        return 0;
+    return -errno;
+}
 
 /* A device has the length that it has; what lies behind the data stays. */
 static int
@@ -21,6 +34,8 @@ static const vspEndpointOps blockOps = {
     .pread = vspSeekablePread,
     .pwrite = vspSeekablePwrite,
     .complete = vspPlainComplete,
+    .zero = blockZero,
+    .isHole = vspPlainIsHole,
     .truncate = blockTruncate,
     .sync = vspSeekableSync,
     .close = vspPlainClose,

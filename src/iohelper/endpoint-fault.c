@@ -148,6 +148,18 @@ faultComplete(vspEndpoint *ep,
 }
 
 static int
+faultZero(vspEndpoint *ep, off_t offset, gsize len)
+{
+    return vspEndpointZero(faultOf(ep)->inner, offset, len);
+}
+
+static gboolean
+faultIsHole(vspEndpoint *ep, off_t offset, gsize len)
+{
+    return vspEndpointIsHole(faultOf(ep)->inner, offset, len);
+}
+
+static int
 faultTruncate(vspEndpoint *ep, off_t end)
 {
     int what;
@@ -192,6 +204,8 @@ static const vspEndpointOps faultOps = {
     .pread = faultPread,
     .pwrite = faultPwrite,
     .complete = faultComplete,
+    .zero = faultZero,
+    .isHole = faultIsHole,
     .truncate = faultTruncate,
     .sync = faultSync,
     .close = faultClose,
@@ -239,6 +253,7 @@ vspEndpointFaultNew(vspEndpoint *inner, const char *spec)
     fault->base.fd = inner->fd;
     fault->base.seekable = inner->seekable;
     fault->base.start = inner->start;
+    fault->base.size = inner->size;
     fault->base.cache = inner->cache;
     fault->inner = inner;
     fault->rules = g_steal_pointer(&rules);

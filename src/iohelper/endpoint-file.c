@@ -6,9 +6,33 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "seekable.h"
+
+/* Where the file had no bytes there is a hole already, if only it is not written. */
+static int
+fileZero(vspEndpoint *ep, off_t offset, gsize len)
+{
+    if (offset >= ep->size)
+        return 0;
+    return fallocate(ep->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len) < 0 ? -errno : 0;
+}
+
+static gboolean
+fileIsHole(vspEndpoint *ep, off_t offset, gsize len)
+{
+    struct stat st;
+    off_t data;
+
+    /* A file that is stored whole has none. */
+    if (fstat(ep->fd, &st) < 0 || offset + (off_t) len > st.st_size ||
+        (gint64) st.st_blocks * 512 >= st.st_size)
+        return FALSE;
+    data = lseek(ep->fd, offset, SEEK_DATA);
+    return data < 0 ? errno == ENXIO : data >= offset + (off_t) len;
+}
 
 static int
 fileTruncate(vspEndpoint *ep, off_t end)
@@ -32,6 +56,8 @@ static const vspEndpointOps fileOps = {
     .pread = vspSeekablePread,
     .pwrite = vspSeekablePwrite,
     .complete = vspPlainComplete,
+    .zero = fileZero,
+    .isHole = fileIsHole,
     .truncate = fileTruncate,
     .sync = vspSeekableSync,
     .close = vspPlainClose,

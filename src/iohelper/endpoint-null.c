@@ -17,6 +17,12 @@
 #define NULL_MINOR 3
 
 static int
+nullZero(vspEndpoint *ep G_GNUC_UNUSED, off_t offset G_GNUC_UNUSED, gsize len G_GNUC_UNUSED)
+{
+    return 0;
+}
+
+static int
 nullTruncate(vspEndpoint *ep G_GNUC_UNUSED, off_t end G_GNUC_UNUSED)
 {
     return 0;
@@ -36,6 +42,8 @@ static const vspEndpointOps nullOps = {
     .pread = vspSeekablePread,
     .pwrite = vspSeekablePwrite,
     .complete = vspPlainComplete,
+    .zero = nullZero,
+    .isHole = vspPlainIsHole,
     .truncate = nullTruncate,
     .sync = nullSync,
     .close = vspPlainClose,

@@ -63,6 +63,12 @@ streamPwrite(vspEndpoint *ep,
 }
 
 static int
+streamZero(vspEndpoint *ep, off_t offset G_GNUC_UNUSED, gsize len G_GNUC_UNUSED)
+{
+    vspEndpointImpossible(ep, "make a hole");
+}
+
+static int
 streamTruncate(vspEndpoint *ep G_GNUC_UNUSED, off_t end G_GNUC_UNUSED)
 {
     return 0;
@@ -82,6 +88,8 @@ static const vspEndpointOps streamOps = {
     .pread = streamPread,
     .pwrite = streamPwrite,
     .complete = vspPlainComplete,
+    .zero = streamZero,
+    .isHole = vspPlainIsHole,
     .truncate = streamTruncate,
     .sync = streamSync,
     .close = vspPlainClose,
@@ -98,5 +106,6 @@ vspEndpointStreamNew(int fd, const struct stat *st)
     ep = g_new0(vspEndpoint, 1);
     ep->ops = &streamOps;
     ep->fd = fd;
+    ep->transparent = TRUE;
     return ep;
 }

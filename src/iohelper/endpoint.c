@@ -101,6 +101,20 @@ vspEndpointComplete(vspEndpoint *ep, vspOperation op, off_t offset, gsize len, s
 }
 
 int
+vspEndpointZero(vspEndpoint *ep, off_t offset, gsize len)
+{
+    checkRange(ep, len, offset);
+    return checkResult(ep->ops->zero(ep, offset, len), 0);
+}
+
+gboolean
+vspEndpointIsHole(vspEndpoint *ep, off_t offset, gsize len)
+{
+    g_assert(!ep->closed && len > 0 && offset >= 0);
+    return ep->ops->isHole(ep, offset, len);
+}
+
+int
 vspEndpointTruncate(vspEndpoint *ep, off_t end)
 {
     g_assert(!ep->closed && end >= 0);

@@ -23,6 +23,7 @@
 
 typedef struct _vspEndpoint vspEndpoint;
 typedef struct _vspCache vspCache;
+typedef struct _vspControl vspControl;
 
 typedef struct {
     const char *kind; /* "file", "block", "stream", "null"; for the statistics */
@@ -39,6 +40,13 @@ typedef struct {
     /* The last word on the result of an I/O at an offset, whoever did it: pread and pwrite above,
      * or an engine that drives the descriptor itself. Here the fault endpoint has its say. */
     ssize_t (*complete)(vspEndpoint *ep, vspOperation op, off_t offset, gsize len, ssize_t result);
+
+    /* [@offset, @offset + @len) becomes zero without being written, seekable kinds only. 0, or -errno:
+     * the zeros must then be written. */
+    int (*zero)(vspEndpoint *ep, off_t offset, gsize len);
+
+    /* [@offset, @offset + @len) is known to be a hole. A hint: FALSE means nothing. */
+    gboolean (*isHole)(vspEndpoint *ep, off_t offset, gsize len);
 
     /* The data ends at @end: nothing may lie behind. */
     int (*truncate)(vspEndpoint *ep, off_t end);
@@ -57,8 +65,10 @@ struct _vspEndpoint {
     vspSide side;
     int fd;            /* owned */
     gboolean seekable; /* pread and pwrite may be called */
+    gboolean transparent; /* fd may be driven directly, past read and write above */
     gboolean closed;
     off_t start;       /* seekable: where the descriptor stood */
+    off_t size;        /* seekable: length when opened */
     vspCache *cache;   /* owned; how a seekable end treats the page cache; NULL for others */
 };
 
@@ -72,6 +82,9 @@ vspEndpoint *vspEndpointStreamNew(int fd, const struct stat *st);
  * @inner untouched, if @spec is not understood. */
 vspEndpoint *vspEndpointFaultNew(vspEndpoint *inner, const char *spec);
 
+/* A stage: @inner at the limited rate that @control says. Takes @inner. */
+vspEndpoint *vspEndpointRateNew(vspEndpoint *inner, vspControl *control);
+
 /* The kind that fits @fd, which it takes. NULL with *@errnum. */
 vspEndpoint *vspEndpointOpen(int fd, vspSide side, int *errnum);
 
@@ -82,6 +95,8 @@ ssize_t vspEndpointPread(vspEndpoint *ep, void *buf, gsize len, off_t offset);
 ssize_t vspEndpointPwrite(vspEndpoint *ep, const void *buf, gsize len, off_t offset);
 ssize_t vspEndpointComplete(
     vspEndpoint *ep, vspOperation op, off_t offset, gsize len, ssize_t result);
+int vspEndpointZero(vspEndpoint *ep, off_t offset, gsize len);
+gboolean vspEndpointIsHole(vspEndpoint *ep, off_t offset, gsize len);
 int vspEndpointTruncate(vspEndpoint *ep, off_t end);
 int vspEndpointSync(vspEndpoint *ep);
 int vspEndpointClose(vspEndpoint *ep);

@@ -12,6 +12,8 @@ static const vspEngine *const engines[] = {
 #if HAVE_LIBURING
     &vspEngineUring,
 #endif
+    &vspEngineThreads,
+    &vspEngineZerocopy,
     &vspEngineSync,
 };
 
@@ -35,12 +37,29 @@ vspEngineFind(const char *name)
     return NULL;
 }
 
+/* More than this share of a file in memory, and the rest is worth fetching by the way. */
+#define HOT(resident, size) ((resident) >= (size) - (size) / 8)
+
+const vspEngine *
+vspEngineFallback(const vspJob *job)
+{
+    return job->file->seekable ? engines[0] : &vspEngineSync;
+}
+
 const vspEngine *
 vspEngineChoose(const vspJob *job)
 {
-    /* io_uring gains where the disk works while we copy. Buffered writes it hands to a kernel
-     * thread, which costs more than it brings; a null device has nothing to overlap with. */
-    if (job->file->seekable && vspCacheGetMode(job->file->cache) == VSP_CACHE_DIRECT)
-        return engines[0];
-    return &vspEngineSync;
+    off_t left = job->file->size - job->file->start;
+
+    if (!job->file->seekable)
+        return &vspEngineSync;
+    if (job->writing) {
+        /* A null device has nothing to overlap with. */
+        return g_str_equal(job->file->ops->kind, "null") ? &vspEngineSync : engines[0];
+    }
+    if (vspCacheGetMode(job->file->cache) != VSP_CACHE_DIRECT && left > 0 &&
+        HOT(job->statistics.cachedBefore, left) && job->stream->transparent &&
+        vspControlGetRate(job->control) == 0)
+        return &vspEngineZerocopy;
+    return engines[0];
 }

@@ -19,13 +19,18 @@ struct _vspEngine {
 };
 
 extern const vspEngine vspEngineSync;
+extern const vspEngine vspEngineThreads;
 extern const vspEngine vspEngineUring;
+extern const vspEngine vspEngineZerocopy;
 
 /* By name; NULL if this build has none of the name. */
 const vspEngine *vspEngineFind(const char *name);
 
 /* The one that suits the job best. */
 const vspEngine *vspEngineChoose(const vspJob *job);
+
+/* The one that copies, for an engine that finds that it can't do @job. */
+const vspEngine *vspEngineFallback(const vspJob *job);
 
 /* Names, NULL-terminated, best first. */
 const char *const *vspEngineNames(void);

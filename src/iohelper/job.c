@@ -20,6 +20,8 @@
 #include "cache.h"
 #include "engine.h"
 #include "job.h"
+#include "residency.h"
+#include "zeros.h"
 
 /* A device that makes no headway but names no error would keep us for ever. */
 #define FRUITLESS_MAX 16
@@ -134,6 +136,45 @@ vspJobWritten(vspJob *job, gsize bytes, off_t position)
         vspCacheAdvance(job->file->cache, position);
 }
 
+void
+vspJobPassed(vspJob *job, gsize bytes, guint64 nanoseconds)
+{
+    job->position += bytes;
+    job->statistics.bytesIn += bytes;
+    job->statistics.bytesOut += bytes;
+    job->statistics.stallSinkNs += nanoseconds;
+    progress(job, VSP_STAGE_TRANSFER);
+}
+
+gsize
+vspJobGranule(const vspJob *job)
+{
+    /* What the common file systems allocate at the least. */
+    return MAX(vspEndpointGetAlignment(job->file), 4096);
+}
+
+gboolean
+vspJobZero(vspJob *job, off_t offset, gsize len)
+{
+    int rc = vspEndpointZero(job->file, offset, len);
+
+    if (rc < 0) {
+        job->sparse = FALSE;
+        return FALSE;
+    }
+    job->statistics.holeBytes += len;
+    return TRUE;
+}
+
+gboolean
+vspJobIsHole(vspJob *job, off_t offset, gsize len)
+{
+    if (!vspEndpointIsHole(job->file, offset, len))
+        return FALSE;
+    job->statistics.holeBytes += len;
+    return TRUE;
+}
+
 /* All of @len at @offset in the current mode; aligned in direct mode. */
 static int
 writeWhole(vspJob *job, const char *buf, gsize len, off_t offset)
@@ -165,6 +206,29 @@ writeWhole(vspJob *job, const char *buf, gsize len, off_t offset)
     return 0;
 }
 
+/* The same in pieces, with the zeros between them left out. */
+static int
+writeSparse(vspJob *job, const char *buf, gsize len, off_t offset)
+{
+    gsize granule = vspJobGranule(job);
+
+    while (len > 0 && job->sparse) {
+        gsize n = vspZerosAt(buf, len, granule);
+
+        if (n == 0) {
+            n = vspZerosBefore(buf, len, granule);
+            if (writeWhole(job, buf, n, offset) < 0)
+                return -1;
+        } else if (!vspJobZero(job, offset, n)) {
+            break;
+        }
+        buf += n;
+        offset += n;
+        len -= n;
+    }
+    return len > 0 ? writeWhole(job, buf, len, offset) : 0;
+}
+
 int
 vspJobWriteAt(vspJob *job, const void *buf, gsize len, off_t offset)
 {
@@ -173,7 +237,7 @@ vspJobWriteAt(vspJob *job, const void *buf, gsize len, off_t offset)
     int rc = 0;
 
     if (whole > 0)
-        rc = writeWhole(job, buf, whole, offset);
+        rc = writeSparse(job, buf, whole, offset);
     if (rc == 0 && len > whole) {
         int err = job->file->cache ? vspCacheSuspendDirect(job->file->cache) : 0;
 
@@ -266,6 +330,7 @@ leaveFile(vspJob *job)
     if (!job->file->seekable)
         return;
     vspCacheFinish(job->file->cache, job->file->start, job->position);
+    job->statistics.cachedAfter = vspResidency(job->file->fd, job->file->start, job->position);
     lseek(job->file->fd, job->position, SEEK_SET);
 }
 

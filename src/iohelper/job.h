@@ -8,6 +8,7 @@
 
 #include <glib.h>
 
+#include "control.h"
 #include "endpoint.h"
 #include "report.h"
 #include "vspstatus.h"
@@ -22,6 +23,8 @@ struct _vspJob {
     guint64 length;      /* reading: bytes to move, G_MAXUINT64 for all */
     const vspEngine *engine;
     gboolean engineForced; /* the user named it: no other will do */
+    gboolean sparse;       /* writing: leave out runs of zeros */
+    vspControl *control;   /* what may change meanwhile */
 
     /* The ring of buffers: count times size bytes, aligned for direct I/O. */
     char *memory;
@@ -71,6 +74,19 @@ ssize_t vspJobReadAt(vspJob *job, void *buf, gsize len, off_t offset);
 
 /* Given @done of @len bytes, where to go on so that a direct I/O is aligned again. */
 gsize vspJobResumePoint(const vspJob *job, gsize done);
+
+/* Zeros at [@offset, @offset + @len) without writing them. FALSE: they can't be had here (and from now
+ * on nobody tries), so write them. */
+gboolean vspJobZero(vspJob *job, off_t offset, gsize len);
+
+/* Reading: that range is a hole, and needs no I/O. */
+gboolean vspJobIsHole(vspJob *job, off_t offset, gsize len);
+
+/* Smallest piece that may be left out. */
+gsize vspJobGranule(const vspJob *job);
+
+/* Reading: @bytes went from the file into the stream in @nanoseconds, not by way of a buffer. */
+void vspJobPassed(vspJob *job, gsize bytes, guint64 nanoseconds);
 
 /* @bytes more were written to the file, and all before @position is. */
 void vspJobWritten(vspJob *job, gsize bytes, off_t position);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cache.h"
@@ -18,6 +19,7 @@
 #include "job.h"
 #include "options.h"
 #include "report.h"
+#include "residency.h"
 #include "vsperrorpriv.h"
 #include "vspfd.h"
 #include "vsptransport.h"
@@ -41,6 +43,18 @@ cleanInheritance(const vspHelperOptions *options)
     /* A Ctrl-C in the terminal is for the tool: it decides, and tells us by its hangup or SIGKILL. */
     if (options->statusFd >= 0)
         setsid();
+}
+
+/* Refused by the kernel for want of privilege (realtime) or by a scheduler without classes: it is a wish,
+ * and the job is done all the same. */
+static void
+setIoPriority(vspJob *job, const vspHelperOptions *options)
+{
+    /* IOPRIO_WHO_PROCESS and the shift are the kernel's interface; glibc has no header for it. */
+    if (options->ioClass > 0 &&
+        syscall(SYS_ioprio_set, 1, 0, options->ioClass << 13 | options->ioLevel) < 0)
+        g_strlcpy(job->statistics.notice, "the I/O priority could not be set",
+                  sizeof(job->statistics.notice));
 }
 
 static vspEndpoint *
@@ -96,9 +110,19 @@ setUp(vspJob *job, const vspHelperOptions *options)
     /* Handed a pipe of the default size, make it a useful one; harmless on anything else. */
     vspTransportEnlargePipe(job->stream->fd);
 
+    job->statistics.cachedBefore = -1;
+    if (job->file->seekable && job->file->size > job->file->start)
+        job->statistics.cachedBefore = vspResidency(job->file->fd, job->file->start, job->file->size);
+    job->sparse = options->sparse && job->writing && job->file->seekable;
+    job->control = vspControlNew(options->rateLimit);
+
     if (job->file->cache && vspCacheSetUp(job->file->cache, options->cache, options->strict, &errnum,
                                           &why) < 0)
         return vspJobFail(job, VSP_OPERATION_DIRECT, VSP_SIDE_FILE, 0, errnum, why);
+
+    /* Who has a channel may set a limit later. */
+    if (options->rateLimit > 0 || options->statusFd >= 0)
+        job->stream = vspEndpointRateNew(job->stream, job->control);
 
     job->engine = options->engine ? options->engine : vspEngineChoose(job);
     job->engineForced = options->engine != NULL;
@@ -127,7 +151,7 @@ fillStatistics(vspJob *job)
         s->cacheAsked = vspCacheGetAsked(job->file->cache);
         s->alignment = vspEndpointGetAlignment(job->file);
         if (notice)
-            g_strlcpy(s->notice, notice, sizeof(s->notice));
+            g_strlcpy(s->notice, notice, sizeof(s->notice)); /* more important than a wish */
     } else {
         s->cacheMode = s->cacheAsked = VSP_CACHE_CACHED;
     }
@@ -172,10 +196,11 @@ main(int argc, char **argv)
     job.length = options.length;
     job.buffers = options.buffers;
     job.bufferSize = options.bufferSize;
+    setIoPriority(&job, &options);
     rc = setUp(&job, &options);
     job.statistics.setupNs = vspNow() - began;
     if (rc == 0) {
-        vspReporterHello(job.reporter);
+        vspReporterHello(job.reporter, job.control);
         rc = vspJobRun(&job);
     }
     fillStatistics(&job);

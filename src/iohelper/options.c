@@ -36,12 +36,32 @@ fail(GError **error, const char *format, ...)
     return FALSE;
 }
 
+static gboolean
+parseIoPriority(const char *text, vspHelperOptions *options)
+{
+    static const char *const classes[] = { NULL, "realtime", "best-effort", "idle" };
+    g_auto(GStrv) parts = g_strsplit(text, ":", 2);
+    char *end = NULL;
+
+    for (gsize i = 1; i < G_N_ELEMENTS(classes); i++) {
+        if (g_str_equal(parts[0], classes[i]))
+            options->ioClass = i;
+    }
+    if (options->ioClass == 0)
+        return FALSE;
+    /* The level that a process has by default. */
+    options->ioLevel = parts[1] ? strtol(parts[1], &end, 10) : 4;
+    return (!end || (*parts[1] && !*end)) && options->ioLevel >= 0 && options->ioLevel <= 7;
+}
+
 gboolean
 vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError **error)
 {
     g_autofree char *cache = NULL;
     g_autofree char *engine = NULL;
     gint64 length = -1;
+    gint64 rateLimit = 0;
+    g_autofree char *ioPriority = NULL;
     g_auto(GStrv) rest = NULL;
     g_autoptr(GOptionContext) context = NULL;
     char *end;
@@ -58,6 +78,10 @@ vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError *
         { "buffer-size", 0, 0, G_OPTION_ARG_INT64, &options->bufferSize,
           "Bytes in each, a multiple of 65536", "BYTES" },
         { "length", 0, 0, G_OPTION_ARG_INT64, &length, "Read so many bytes of the file", "BYTES" },
+        { "sparse", 0, 0, G_OPTION_ARG_NONE, &options->sparse, "Leave runs of zeros out as holes", NULL },
+        { "rate-limit", 0, 0, G_OPTION_ARG_INT64, &rateLimit, "Move no more per second", "BYTES" },
+        { "io-priority", 0, 0, G_OPTION_ARG_STRING, &ioPriority,
+          "idle, best-effort or realtime, with an optional level 0 to 7", "CLASS[:LEVEL]" },
 #ifdef VSP_FAULT_INJECTION
         { "fault-file", 0, 0, G_OPTION_ARG_STRING, &options->faultFile, "Make the file fail", "SPEC" },
         { "fault-stream", 0, 0, G_OPTION_ARG_STRING, &options->faultStream, "Make the stream fail",
@@ -105,6 +129,11 @@ vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError *
     if (options->bufferSize < VSP_CACHE_MAX_ALIGNMENT || options->bufferSize > BUFFER_SIZE_MAX ||
         options->bufferSize % VSP_CACHE_MAX_ALIGNMENT)
         return fail(error, "%s", "--buffer-size takes a multiple of 65536 up to 67108864");
+    if (ioPriority && !parseIoPriority(ioPriority, options))
+        return fail(error, "no such I/O priority: '%s'", ioPriority);
+    if (rateLimit < 0)
+        return fail(error, "--rate-limit takes a number from 0 up");
+    options->rateLimit = rateLimit;
     if (length >= 0)
         options->length = length;
     else if (length != -1)

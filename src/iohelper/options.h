@@ -21,6 +21,10 @@ typedef struct {
     int buffers;
     gint64 bufferSize;
     guint64 length;
+    gboolean sparse;
+    guint64 rateLimit; /* bytes per second, 0: none */
+    int ioClass;       /* as ioprio_set(2), 0: leave it */
+    int ioLevel;
     char *faultFile;
     char *faultStream;
     gboolean printCapabilities;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "report.h"
-#include "vspfd.h"
+#include "vspio.h"
 
 /* Often enough for a progress bar, too seldom to cost anything. */
 #define PROGRESS_INTERVAL_NS (100 * 1000 * 1000)
@@ -59,20 +59,35 @@ vspReporterFree(vspReporter *reporter)
     g_free(reporter);
 }
 
+typedef struct {
+    int fd;
+    vspControl *control;
+} Watch;
+
 static gpointer
 watchPeer(gpointer opaque)
 {
-    struct pollfd pfd = { .fd = GPOINTER_TO_INT(opaque), .events = 0 };
+    Watch *watch = opaque;
 
-    while (poll(&pfd, 1, -1) < 0 && errno == EINTR)
-        continue;
-    _exit(1);
+    for (;;) {
+        vspStatusRecord record;
+        int rc = vspStatusReceive(watch->fd, &record, NULL);
+
+        if (rc < 0)
+            _exit(1);
+        if (rc > 0 && record.header.type == VSP_STATUS_CONTROL)
+            vspControlSetRate(watch->control, record.control.rate);
+        if (rc == 0)
+            vspPollOne(watch->fd, POLLIN, -1);
+    }
+    return NULL;
 }
 
 void
-vspReporterHello(vspReporter *reporter)
+vspReporterHello(vspReporter *reporter, vspControl *control)
 {
     vspStatusRecord record;
+    Watch *watch;
     GThread *thread;
     sigset_t all, before;
 
@@ -81,7 +96,10 @@ vspReporterHello(vspReporter *reporter)
     /* Signals are the main thread's. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread = g_thread_new("watch-peer", watchPeer, GINT_TO_POINTER(reporter->statusFd));
+    watch = g_new0(Watch, 1); /* the thread's, for as long as the process lives */
+    watch->fd = reporter->statusFd;
+    watch->control = control;
+    thread = g_thread_new("watch-peer", watchPeer, watch);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     g_thread_unref(thread);
 

@@ -9,6 +9,7 @@
 #include <glib.h>
 #include <vmspool/vsp-report.h>
 
+#include "control.h"
 #include "vspstatus.h"
 
 typedef struct _vspReporter vspReporter;
@@ -17,8 +18,9 @@ typedef struct _vspReporter vspReporter;
 vspReporter *vspReporterNew(int statusFd, const char *name);
 void vspReporterFree(vspReporter *reporter);
 
-/* The job can start. From here on the helper ends when the other side of the channel does. */
-void vspReporterHello(vspReporter *reporter);
+/* The job can start. From here on the helper ends when the other side of the channel does, and @control
+ * (borrowed) is what that side changes. */
+void vspReporterHello(vspReporter *reporter, vspControl *control);
 
 /* Sent at most ten times a second, and never waited for. */
 void vspReporterProgress(vspReporter *reporter,

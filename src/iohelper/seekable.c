@@ -19,6 +19,7 @@ vspSeekableNew(const vspEndpointOps *ops, int fd)
 {
     off_t start = lseek(fd, 0, SEEK_CUR);
     int flags = fcntl(fd, F_GETFL);
+    struct stat st;
     vspEndpoint *ep;
 
     if (start < 0 || flags < 0)
@@ -27,7 +28,9 @@ vspSeekableNew(const vspEndpointOps *ops, int fd)
     ep->ops = ops;
     ep->fd = fd;
     ep->seekable = TRUE;
+    ep->transparent = TRUE;
     ep->start = start;
+    ep->size = fstat(fd, &st) == 0 ? st.st_size : 0;
     ep->cache = vspCacheNew(fd, (flags & O_ACCMODE) != O_RDONLY);
     return ep;
 }
@@ -86,6 +89,12 @@ vspPlainComplete(vspEndpoint *ep G_GNUC_UNUSED,
                  ssize_t result)
 {
     return result;
+}
+
+gboolean
+vspPlainIsHole(vspEndpoint *ep G_GNUC_UNUSED, off_t offset G_GNUC_UNUSED, gsize len G_GNUC_UNUSED)
+{
+    return FALSE;
 }
 
 int

@@ -16,6 +16,7 @@ ssize_t vspSeekableWrite(vspEndpoint *ep, const void *buf, gsize len);
 ssize_t vspSeekablePread(vspEndpoint *ep, void *buf, gsize len, off_t offset);
 ssize_t vspSeekablePwrite(vspEndpoint *ep, const void *buf, gsize len, off_t offset);
 ssize_t vspPlainComplete(vspEndpoint *ep, vspOperation op, off_t offset, gsize len, ssize_t result);
+gboolean vspPlainIsHole(vspEndpoint *ep, off_t offset, gsize len);
 int vspSeekableSync(vspEndpoint *ep);
 int vspPlainClose(vspEndpoint *ep);
 void vspPlainFree(vspEndpoint *ep);

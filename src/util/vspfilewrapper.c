@@ -45,7 +45,8 @@
 #define EXIT_TIMEOUT_MS 2000
 
 #define ALL_FLAGS                                                                                  \
-    (VSP_FILE_WRAPPER_BYPASS_CACHE | VSP_FILE_WRAPPER_NON_BLOCKING | VSP_FILE_WRAPPER_BIG_PIPE)
+    (VSP_FILE_WRAPPER_BYPASS_CACHE | VSP_FILE_WRAPPER_NON_BLOCKING | VSP_FILE_WRAPPER_BIG_PIPE |     \
+     VSP_FILE_WRAPPER_SPARSE)
 
 struct _vspFileWrapperFd {
     char *name; /* escaped, for messages */
@@ -212,6 +213,12 @@ helperArguments(const char *path, const char *name, const vspFileWrapperOptions 
         g_ptr_array_add(argv, g_strdup_printf("--buffers=%u", options->buffers));
     if (options->bufferSize)
         g_ptr_array_add(argv, g_strdup_printf("--buffer-size=%" G_GSIZE_FORMAT, options->bufferSize));
+    if (options->flags & VSP_FILE_WRAPPER_SPARSE)
+        g_ptr_array_add(argv, g_strdup("--sparse"));
+    if (options->rateLimit)
+        g_ptr_array_add(argv, g_strdup_printf("--rate-limit=%" G_GUINT64_FORMAT, options->rateLimit));
+    if (options->ioPriority)
+        g_ptr_array_add(argv, g_strdup_printf("--io-priority=%s", options->ioPriority));
     if (options->length != G_MAXUINT64)
         g_ptr_array_add(argv, g_strdup_printf("--length=%" G_GUINT64_FORMAT, options->length));
     g_ptr_array_add(argv, g_strdup("--"));
@@ -478,6 +485,21 @@ vspFileWrapperFdFree(vspFileWrapperFd *wfd)
     g_mutex_clear(&wfd->lock);
     g_free(wfd->name);
     g_free(wfd);
+}
+
+int
+vspFileWrapperFdSetRateLimit(vspFileWrapperFd *wfd, guint64 bytesPerSecond, GError **error)
+{
+    vspStatusRecord record;
+
+    memset(&record, 0, sizeof(record));
+    record.control.rate = bytesPerSecond;
+    if (vspFileWrapperFdProcess(wfd) ||
+        vspStatusSend(wfd->statusFd, &record, VSP_STATUS_CONTROL, FALSE) < 0) {
+        vspSetError(error, VSP_ERROR_FAILED, _("the transfer of '%s' has ended already"), wfd->name);
+        return -1;
+    }
+    return 0;
 }
 
 int

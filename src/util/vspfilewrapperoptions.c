@@ -82,6 +82,7 @@ vspFileWrapperOptionsCopy(const vspFileWrapperOptions *options)
         *copy = *options;
         copy->engine = g_strdup(options->engine);
         copy->helperPath = g_strdup(options->helperPath);
+        copy->ioPriority = g_strdup(options->ioPriority);
     }
     return copy;
 }
@@ -93,6 +94,7 @@ vspFileWrapperOptionsFree(vspFileWrapperOptions *options)
         return;
     g_free(options->engine);
     g_free(options->helperPath);
+    g_free(options->ioPriority);
     g_free(options);
 }
 
@@ -132,6 +134,19 @@ vspFileWrapperOptionsSetBuffers(vspFileWrapperOptions *options, unsigned int cou
 {
     options->buffers = count;
     options->bufferSize = size;
+}
+
+void
+vspFileWrapperOptionsSetRateLimit(vspFileWrapperOptions *options, guint64 bytesPerSecond)
+{
+    options->rateLimit = bytesPerSecond;
+}
+
+void
+vspFileWrapperOptionsSetIoPriority(vspFileWrapperOptions *options, const char *priority)
+{
+    g_free(options->ioPriority);
+    options->ioPriority = g_strdup(priority);
 }
 
 void

@@ -17,6 +17,8 @@ struct _vspFileWrapperOptions {
     unsigned int buffers;
     gsize bufferSize;
     char *helperPath;
+    guint64 rateLimit;
+    char *ioPriority;
     guint64 length;
 };
 

@@ -24,6 +24,8 @@ recordSize(guint type)
         return sizeof(vspStatusProgress);
     case VSP_STATUS_VERDICT:
         return sizeof(vspStatusVerdict);
+    case VSP_STATUS_CONTROL:
+        return sizeof(vspStatusControl);
     default:
         return 0;
     }
@@ -187,6 +189,20 @@ addNumber(GVariantBuilder *builder, const char *key, guint64 value)
     g_variant_builder_add(builder, "{sv}", key, g_variant_new_uint64(value));
 }
 
+/* Which side the other one waited for; NULL where neither stands out. */
+static const char *
+bottleneck(const vspStatusStatistics *s)
+{
+    /* Three quarters of the time: below that both were busy. */
+    if (s->transferNs == 0)
+        return NULL;
+    if (s->stallSourceNs > s->transferNs / 4 * 3)
+        return "source";
+    if (s->stallSinkNs > s->transferNs / 4 * 3)
+        return "destination";
+    return NULL;
+}
+
 void
 vspStatusStatisticsToReport(const vspStatusStatistics *s, GVariantBuilder *builder)
 {
@@ -207,6 +223,12 @@ vspStatusStatisticsToReport(const vspStatusStatistics *s, GVariantBuilder *build
     addNumber(builder, "buffer-size", s->bufferSize);
     addNumber(builder, "max-in-flight", s->maxInFlight);
     addNumber(builder, "alignment", s->alignment);
+    addNumber(builder, "hole-bytes", s->holeBytes);
+    if (s->cachedBefore >= 0)
+        addNumber(builder, "cached-before", s->cachedBefore);
+    if (s->cachedAfter >= 0)
+        addNumber(builder, "cached-after", s->cachedAfter);
+    addText(builder, "bottleneck", bottleneck(s));
     g_variant_builder_add(builder, "{sv}", "registered-buffers",
                           g_variant_new_boolean(!!(s->flags & VSP_STATISTICS_REGISTERED_BUFFERS)));
     g_variant_builder_add(builder, "{sv}", "io-uring-refused",

@@ -6,7 +6,7 @@
  * of a job; the rule that matters: no verdict means failure.
  *
  *   helper → library: hello, progress*, verdict
- *   library → helper: nothing yet; its hangup tells the helper that its daemon is gone
+ *   library → helper: control*; its hangup tells the helper that its daemon is gone
  *
  * A side that meets a version it does not know stops with VSP_ERROR_HELPER_VERSION. New fields go
  * into the reserved room; a new meaning raises the version.
@@ -25,6 +25,7 @@ typedef enum {
     VSP_STATUS_HELLO = 1,
     VSP_STATUS_PROGRESS = 2,
     VSP_STATUS_VERDICT = 3,
+    VSP_STATUS_CONTROL = 16,
 } vspStatusType;
 
 /* What was being done when it failed: the words of the message are chosen from it. */
@@ -74,7 +75,10 @@ typedef struct {
     char engine[16];       /* NUL-terminated */
     char endpoint[16];     /* kind of the file: "file", "block", "null", "stream" */
     char notice[128];      /* why something was stepped down; "" if nothing was */
-    guint64 reserved[16];
+    gint64 cachedBefore;   /* bytes of the range in the page cache when the job began; -1 unknown */
+    gint64 cachedAfter;    /* and when it ended */
+    guint64 holeBytes;     /* zeros that were left out, or not read */
+    guint64 reserved[13];
 } vspStatusStatistics;
 
 #define VSP_STATISTICS_REGISTERED_BUFFERS (1u << 0)
@@ -111,11 +115,18 @@ typedef struct {
     guint64 reserved[8];
 } vspStatusVerdict;
 
+typedef struct {
+    vspStatusHeader header;
+    guint64 rate; /* bytes per second, 0 for no limit */
+    guint64 reserved[8];
+} vspStatusControl;
+
 typedef union {
     vspStatusHeader header;
     vspStatusHello hello;
     vspStatusProgress progress;
     vspStatusVerdict verdict;
+    vspStatusControl control;
 } vspStatusRecord;
 
 /* The pair; both ends close-on-exec. 0, or -1 with errno. */

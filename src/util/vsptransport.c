@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <glib/gi18n-lib.h>
 #include <stdio.h>
+#include <linux/vm_sockets.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,6 +39,8 @@
 /* More lets the writer run further ahead of the disk; it is kernel memory per connection, and the
  * gain is flat beyond 2 MiB. */
 #define SOCKET_SEND_BUFFER (2 * 1024 * 1024)
+/* Where asking for less ends. */
+#define SOCKET_SEND_BUFFER_MIN (64 * 1024)
 
 static gsize
 pipeSizeLimit(void)
@@ -85,30 +88,39 @@ openPipe(vspTransportPair *pair)
     return 0;
 }
 
+/* Sets and reads back. -1 with errno. */
+static gssize
+setSendBuffer(int fd, int want)
+{
+    int have = 0;
+    socklen_t len = sizeof(have);
+
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want)) < 0) {
+        /* Clipped silently on Linux; refused where a limit is enforced by an error. */
+        while (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &want, sizeof(want)) < 0) {
+            if (want / 2 < SOCKET_SEND_BUFFER_MIN)
+                return -1;
+            want /= 2;
+        }
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &have, &len) < 0)
+        return -1;
+    return have / 2; /* the kernel's doubling taken back */
+}
+
 static int
 openSocket(vspTransportPair *pair)
 {
     int fds[2];
-    int want = SOCKET_SEND_BUFFER;
-    int have = 0;
-    socklen_t len = sizeof(have);
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
         return -1;
     pair->kind = VSP_TRANSPORT_SOCKET;
     pair->readEnd = fds[0];
     pair->writeEnd = fds[1];
-    pair->asked = want;
-
-    if (setsockopt(fds[1], SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want)) < 0) {
-        /* Clipped silently on Linux; refused where a limit is enforced by an error. */
-        while (want >= 64 * 1024 &&
-               setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &want, sizeof(want)) < 0)
-            want /= 2;
-    }
-    if (getsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &have, &len) == 0)
-        pair->granted = have / 2; /* the kernel's doubling taken back */
-
+    pair->asked = SOCKET_SEND_BUFFER;
+    /* Refused: the default will have to do. */
+    pair->granted = MAX(setSendBuffer(fds[1], SOCKET_SEND_BUFFER), 0);
     return 0;
 }
 
@@ -138,6 +150,42 @@ vspTransportOpen(vspTransport kind, vspTransportPair *pair, GError **error)
         return -1;
     }
     return 0;
+}
+
+/* Sets and reads back. -1 with errno. */
+static gssize
+setVmSocketBuffer(int fd, guint64 bytes)
+{
+    guint64 have = 0;
+    socklen_t len = sizeof(have);
+
+    /* A buffer beyond the maximum is clipped, so that is raised first. */
+    if (setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE, &bytes, sizeof(bytes)) < 0 ||
+        setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &bytes, sizeof(bytes)) < 0 ||
+        getsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &have, &len) < 0)
+        return -1;
+    return have;
+}
+
+gssize
+vspSocketSetSendBuffer(int fd, gsize bytes, GError **error)
+{
+    int family = 0;
+    socklen_t len = sizeof(family);
+    gssize granted;
+
+    if (bytes > G_MAXINT / 2) {
+        vspSetError(error, VSP_ERROR_INVALID_ARGUMENT, _("no socket has a send buffer of %" G_GSIZE_FORMAT " bytes"),
+                    bytes);
+        return -1;
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) < 0)
+        granted = -1;
+    else
+        granted = family == AF_VSOCK ? setVmSocketBuffer(fd, bytes) : setSendBuffer(fd, bytes);
+    if (granted < 0)
+        vspSetErrno(error, errno, _("cannot set the send buffer of descriptor %d"), fd);
+    return granted;
 }
 
 void
