@@ -16,10 +16,14 @@
 vspCache *vspCacheNew(int fd, gboolean writing);
 void vspCacheFree(vspCache *cache);
 
-/* Puts the file on the rung @asked, or on the first one below that it takes. In @strict mode a
- * refusal is an error: -1 with *@errnum and *@why. */
-int vspCacheSetUp(
-    vspCache *cache, vspCacheMode asked, gboolean strict, int *errnum, const char **why);
+/* Puts the file on the rung @asked, or on the first one below that it takes. @hot: nearly all that is
+ * to be read is in memory. In @strict mode a refusal is an error: -1 with *@errnum and *@why. */
+int vspCacheSetUp(vspCache *cache,
+                  vspCacheMode asked,
+                  gboolean hot,
+                  gboolean strict,
+                  int *errnum,
+                  const char **why);
 
 vspCacheMode vspCacheGetMode(const vspCache *cache);
 vspCacheMode vspCacheGetAsked(const vspCache *cache);

@@ -37,9 +37,6 @@ vspEngineFind(const char *name)
     return NULL;
 }
 
-/* More than this share of a file in memory, and the rest is worth fetching by the way. */
-#define HOT(resident, size) ((resident) >= (size) - (size) / 8)
-
 const vspEngine *
 vspEngineFallback(const vspJob *job)
 {
@@ -49,17 +46,16 @@ vspEngineFallback(const vspJob *job)
 const vspEngine *
 vspEngineChoose(const vspJob *job)
 {
-    off_t left = job->file->size - job->file->start;
-
     if (!job->file->seekable)
         return &vspEngineSync;
-    if (job->writing) {
-        /* A null device has nothing to overlap with. */
-        return g_str_equal(job->file->ops->kind, "null") ? &vspEngineSync : engines[0];
-    }
-    if (vspCacheGetMode(job->file->cache) != VSP_CACHE_DIRECT && left > 0 &&
-        HOT(job->statistics.cachedBefore, left) && job->stream->transparent &&
-        vspControlGetRate(job->control) == 0)
+    if (vspCacheGetMode(job->file->cache) == VSP_CACHE_DIRECT)
+        return engines[0];
+    /* Buffered writing is copying: what overlaps is the kernel's write-back, and a ring only adds
+     * processor time. */
+    if (job->writing)
+        return &vspEngineSync;
+    if (job->hot && job->stream->transparent && vspControlGetRate(job->control) == 0)
         return &vspEngineZerocopy;
-    return engines[0];
+    /* io_uring hands buffered reads that have to wait to threads of the kernel; ours do it for less. */
+    return &vspEngineThreads;
 }

@@ -87,6 +87,7 @@ setUp(vspJob *job, const vspHelperOptions *options)
     int flags = fcntl(options->fd, F_GETFL);
     int errnum = 0;
     const char *why = NULL;
+    off_t left;
 
     if (flags < 0)
         return vspJobFail(job, VSP_OPERATION_SETUP, VSP_SIDE_FILE, 0, errno, "the file's descriptor");
@@ -110,14 +111,17 @@ setUp(vspJob *job, const vspHelperOptions *options)
     /* Handed a pipe of the default size, make it a useful one; harmless on anything else. */
     vspTransportEnlargePipe(job->stream->fd);
 
-    job->statistics.cachedBefore = -1;
-    if (job->file->seekable && job->file->size > job->file->start)
+    job->statistics.cachedBefore = job->statistics.cachedAfter = -1;
+    left = job->file->seekable ? job->file->size - job->file->start : 0;
+    if (left > 0)
         job->statistics.cachedBefore = vspResidency(job->file->fd, job->file->start, job->file->size);
+    /* With so much in memory the rest is fetched by the way. */
+    job->hot = !job->writing && left > 0 && job->statistics.cachedBefore >= left - left / 8;
     job->sparse = options->sparse && job->writing && job->file->seekable;
     job->control = vspControlNew(options->rateLimit);
 
-    if (job->file->cache && vspCacheSetUp(job->file->cache, options->cache, options->strict, &errnum,
-                                          &why) < 0)
+    if (job->file->cache && vspCacheSetUp(job->file->cache, options->cache, job->hot, options->strict,
+                                          &errnum, &why) < 0)
         return vspJobFail(job, VSP_OPERATION_DIRECT, VSP_SIDE_FILE, 0, errnum, why);
 
     /* Who has a channel may set a limit later. */
