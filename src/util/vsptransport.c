@@ -88,13 +88,22 @@ openPipe(vspTransportPair *pair)
     return 0;
 }
 
-/* Sets and reads back. -1 with errno. */
+/* What the kernel has granted. -1 with errno. */
 static gssize
-setSendBuffer(int fd, int want)
+getSendBuffer(int fd)
 {
     int have = 0;
     socklen_t len = sizeof(have);
 
+    if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &have, &len) < 0)
+        return -1;
+    return have / 2; /* the kernel's doubling taken back */
+}
+
+/* Sets and reads back. -1 with errno. */
+static gssize
+setSendBuffer(int fd, int want)
+{
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want)) < 0) {
         /* Clipped silently on Linux; refused where a limit is enforced by an error. */
         while (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &want, sizeof(want)) < 0) {
@@ -103,9 +112,7 @@ setSendBuffer(int fd, int want)
             want /= 2;
         }
     }
-    if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &have, &len) < 0)
-        return -1;
-    return have / 2; /* the kernel's doubling taken back */
+    return getSendBuffer(fd);
 }
 
 static int
@@ -119,8 +126,9 @@ openSocket(vspTransportPair *pair)
     pair->readEnd = fds[0];
     pair->writeEnd = fds[1];
     pair->asked = SOCKET_SEND_BUFFER;
-    /* Refused: the default will have to do. */
-    pair->granted = MAX(setSendBuffer(fds[1], SOCKET_SEND_BUFFER), 0);
+    /* Refused: what there is will have to do. */
+    setSendBuffer(fds[1], SOCKET_SEND_BUFFER);
+    pair->granted = MAX(getSendBuffer(fds[1]), 0);
     return 0;
 }
 

@@ -316,6 +316,9 @@ testReport(void)
         .buffers = 10,
         .maxInFlight = 11,
         .alignment = 12,
+        .cachedBefore = -1,
+        .cachedAfter = 13,
+        .holeBytes = 14,
         .cacheMode = VSP_CACHE_PACED,
         .cacheAsked = VSP_CACHE_DIRECT,
         .flags = VSP_STATISTICS_NO_URING,
@@ -340,6 +343,7 @@ testReport(void)
         "'sync-ns': <uint64 6>, 'stall-source-ns': <uint64 7>, 'stall-sink-ns': <uint64 8>, "
         "'buffers': <uint64 10>, "
         "'buffer-size': <uint64 9>, 'max-in-flight': <uint64 11>, 'alignment': <uint64 12>, "
+        "'hole-bytes': <uint64 14>, 'cached-after': <uint64 13>, 'bottleneck': <'source'>, "
         "'registered-buffers': <false>, 'io-uring-refused': <true>}");
 }
 
