@@ -346,6 +346,9 @@ dumpFail(vspDumpJob *job, GError *cause, GError **error)
     g_autoptr(GError) why = NULL;
 
     if (job->transfer) {
+        vspQmpSetCancellable(job->qmp, NULL);
+        vspQmpSetWatch(job->qmp, -1, NULL, NULL);
+        vspTransferTakeBack(job->transfer, job->qmp);
         vspTransferRootCause(job->transfer, &cause);
         /* What stops QEMU: its bytes are not taken any more. */
         vspTransferSettle(job->transfer, 0);

@@ -327,15 +327,15 @@ restoreEndChild(vspRestoreJob *job)
 static void
 restoreFail(vspRestoreJob *job, GError *cause, GError **error)
 {
-    restoreRootCause(job, &cause);
-    if (job->transfer) {
-        if (job->qmp && !job->child) {
-            vspQmpSetCancellable(job->qmp, NULL);
-            vspQmpSetWatch(job->qmp, -1, NULL, NULL);
-            vspTransferTakeBack(job->transfer, job->qmp);
-        }
-        vspTransferSettle(job->transfer, 0);
+    if (job->qmp) {
+        vspQmpSetCancellable(job->qmp, NULL);
+        vspQmpSetWatch(job->qmp, -1, NULL, NULL);
     }
+    if (job->transfer)
+        vspTransferTakeBack(job->transfer, job->qmp);
+    restoreRootCause(job, &cause);
+    if (job->transfer)
+        vspTransferSettle(job->transfer, 0);
     restoreEndChild(job);
     g_propagate_error(error, cause);
 }

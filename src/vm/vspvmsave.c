@@ -330,12 +330,9 @@ savePutBack(vspSaveJob *job, GError **error)
     g_auto(vspMigrationInfo) info = { 0 };
     g_autofree char *state = NULL;
 
-    vspQmpSetCancellable(job->qmp, NULL);
-    vspQmpSetWatch(job->qmp, -1, NULL, NULL);
     if (job->migrated && !job->completed &&
         vspMigrationCancel(job->qmp, job->transfer, &info, error) < 0)
         return -1;
-    vspTransferTakeBack(job->transfer, job->qmp);
     vspTransferSettle(job->transfer, 0);
     vspMigrationRestore(job->qmp, &job->settings);
     if (job->stopped)
@@ -361,6 +358,10 @@ saveFail(vspSaveJob *job, GError *cause, GError **error)
     g_autoptr(GError) why = NULL;
 
     if (job->transfer) {
+        vspQmpSetCancellable(job->qmp, NULL);
+        vspQmpSetWatch(job->qmp, -1, NULL, NULL);
+        /* If QEMU never took it up, the helper then sees its end and need not be waited for. */
+        vspTransferTakeBack(job->transfer, job->qmp);
         vspTransferRootCause(job->transfer, &cause);
         if (savePutBack(job, &why) < 0 && (job->stopped || job->migrated))
             cause = vspGuestNotPutBack(job->qmp, job->monitor, cause, why);
