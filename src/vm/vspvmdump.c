@@ -30,6 +30,10 @@
 /* How long QEMU may take to see that its bytes are not taken any more, and to clean up. */
 #define OVER_MS 30000
 
+/* How long it may then take to let the VM go on, which it does in the same breath. Longer: a QEMU
+ * that forgets it keeps the VM paused for longer. */
+#define RESUME_MS 3000
+
 /* With less there is no use in trying: headers and notes of a small VM. */
 #define ROOM_MIN (1024 * 1024)
 
@@ -335,7 +339,7 @@ dumpPutBack(vspDumpJob *job, GError **error)
         return -1;
     if (!g_str_equal(job->stateBefore, "running"))
         return 0;
-    if (vspGuestWaitState(job->qmp, TRUE, OVER_MS, NULL) == 0)
+    if (vspGuestWaitState(job->qmp, TRUE, RESUME_MS, NULL) == 0)
         return 0;
     return vspGuestContinue(job->qmp, error);
 }
