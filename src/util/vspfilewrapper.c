@@ -136,7 +136,7 @@ takeVerdict(vspFileWrapperFd *wfd, const vspStatusVerdict *verdict)
 gboolean
 vspFileWrapperFdProcess(vspFileWrapperFd *wfd)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&wfd->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&wfd->lock);
 
     while (!wfd->finished) {
         vspStatusRecord record;
@@ -517,7 +517,7 @@ vspFileWrapperFdGetNotice(vspFileWrapperFd *wfd)
 guint64
 vspFileWrapperFdGetBytes(vspFileWrapperFd *wfd)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&wfd->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&wfd->lock);
 
     return wfd->progress.bytesOut;
 }

@@ -287,7 +287,7 @@ vspChildFree(vspChild *child)
         return;
     if (child->pid > 0 && !child->detached && child->state == VSP_CHILD_RUNNING &&
         look(child) == VSP_CHILD_RUNNING) {
-        g_autoptr(GThread) thread =
+        g_autoptr(GThread) thread G_GNUC_UNUSED =
             g_thread_try_new("vsp-reaper", reap, GINT_TO_POINTER(child->pid), NULL);
     }
     vspFdClose(&child->pidfd);

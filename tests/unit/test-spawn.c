@@ -275,7 +275,6 @@ spawnFromNumbers(gpointer opaque)
     const Numbers *numbers = opaque;
     const int targets[] = { 0, 1, 3 };
     g_auto(vspTestDir) dir = vspTestDirectory();
-    g_autofree char *outPath = vspTestPath(dir, "out");
     g_autofree char *text = NULL;
     g_autofree char *expected = NULL;
     int opened[3];
