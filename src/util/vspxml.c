@@ -454,7 +454,7 @@ addAttribute(GString *out, const char *name, const char *text)
 {
     g_autofree char *escaped = NULL;
 
-    if (!text)
+    if (!text || !isPlainText(text))
         return;
     escaped = g_markup_escape_text(text, -1);
     g_string_append_printf(out, " %s='%s'", name, escaped);
@@ -505,7 +505,8 @@ vspDomainXmlFormat(const vspDomainXml *domain)
     g_autofree char *uuid = NULL;
 
     /* Without one, each reader would make up another. */
-    uuid = domain->uuid ? g_strdup(domain->uuid) : g_uuid_string_random();
+    uuid = domain->uuid && g_uuid_string_is_valid(domain->uuid) ? g_strdup(domain->uuid)
+                                                                : g_uuid_string_random();
     g_string_append_printf(out, "<domain type='%s'>\n", domain->kvm ? "kvm" : "qemu");
     addElement(out, "  ", "name", name);
     addElement(out, "  ", "uuid", uuid);
@@ -519,7 +520,7 @@ vspDomainXmlFormat(const vspDomainXml *domain)
     addAttribute(out, "arch", domain->arch);
     addAttribute(out, "machine", domain->machine);
     g_string_append(out, ">hvm</type>\n  </os>\n  <devices>\n");
-    if (domain->emulator)
+    if (domain->emulator && isPlainText(domain->emulator))
         addElement(out, "    ", "emulator", domain->emulator);
     g_string_append(out, "  </devices>\n</domain>\n");
     return g_string_free(out, FALSE);

@@ -91,8 +91,8 @@ GBytes *vspSaveImageBlockNew(const char *xml,
                              GError **error);
 
 /*
- * The header that completes the image: @block's, with the *complete* magic and a seal. To be written
- * over the first bytes of the image once its payload is durable.
+ * The header that completes the image: @block's, with the *complete* magic and a seal. To be
+ * written over the first bytes of the image once its payload is durable.
  *
  * @payloadLength: bytes as stored
  * @digest: (nullable): VSP_SAVE_IMAGE_DIGEST_SIZE bytes: XXH3-128 of the payload as stored, in its

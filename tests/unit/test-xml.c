@@ -302,6 +302,26 @@ testFormatGaps(void)
     }
 }
 
+/* What comes from a process's command line may be any bytes; the XML stays one. */
+static void
+testFormatBadTexts(void)
+{
+    vspDomainXml domain = { .name = (char *)"\377",
+                            .uuid = (char *)"none",
+                            .memory = 4096,
+                            .arch = (char *)"\001",
+                            .machine = (char *)"a\nb",
+                            .emulator = (char *)"/opt/\377/qemu" };
+    g_autofree char *xml = vspDomainXmlFormat(&domain);
+    g_autoptr(vspDomainXml) back = parse(xml);
+
+    g_assert_nonnull(back->name);
+    g_assert_true(g_uuid_string_is_valid(back->uuid));
+    g_assert_null(back->arch);
+    g_assert_null(back->machine);
+    g_assert_null(back->emulator);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -316,5 +336,6 @@ main(int argc, char **argv)
     g_test_add_func("/xml/recorded-command", testRecordedCommand);
     g_test_add_func("/xml/round-trip", testRoundTrip);
     g_test_add_func("/xml/format-gaps", testFormatGaps);
+    g_test_add_func("/xml/format-bad-texts", testFormatBadTexts);
     return vspTestRun();
 }
