@@ -90,7 +90,7 @@ vspCmdCopy(int argc, char **argv)
     int in, out;
 
     g_option_context_add_main_entries(context, entries, GETTEXT_PACKAGE);
-    vspToolMoveAddTo(&move, context, FALSE);
+    vspToolMoveAddTo(&move, context, VSP_TOOL_MOVE_WRITES);
     if (!vspToolParse(context, "copy", &argc, &argv))
         return VSP_EXIT_USAGE;
     if (argc != 3)

@@ -102,7 +102,7 @@ vspCmdDump(int argc, char **argv)
         NULL);
 
     g_option_context_add_main_entries(context, entries, GETTEXT_PACKAGE);
-    vspToolMoveAddTo(&args.move, context, TRUE);
+    vspToolMoveAddTo(&args.move, context, VSP_TOOL_MOVE_TRANSPORT | VSP_TOOL_MOVE_WRITES);
     if (!vspToolParse(context, "dump", &argc, &argv))
         return VSP_EXIT_USAGE;
     if (argc != 2)

@@ -210,7 +210,7 @@ vspCmdRestore(int argc, char **argv)
 
     splitCommand(&args, &argc, argv);
     g_option_context_add_main_entries(context, entries, GETTEXT_PACKAGE);
-    vspToolMoveAddTo(&args.move, context, TRUE);
+    vspToolMoveAddTo(&args.move, context, VSP_TOOL_MOVE_TRANSPORT);
     if (!vspToolParse(context, "restore", &argc, &argv))
         return VSP_EXIT_USAGE;
     if (argc != 2)

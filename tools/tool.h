@@ -32,10 +32,18 @@ typedef struct {
     char *cache;
     char *transport;
     char *engine;
+    char *limitRate;
+    char *ioPriority;
+    gboolean sparse;
 } vspToolMove;
 
-/* @transport: the command's data goes through one. */
-void vspToolMoveAddTo(vspToolMove *move, GOptionContext *context, gboolean transport);
+/* Options that not each command has. */
+enum {
+    VSP_TOOL_MOVE_TRANSPORT = (1 << 0), /* the data goes through one */
+    VSP_TOOL_MOVE_WRITES = (1 << 1),    /* a file is written */
+};
+
+void vspToolMoveAddTo(vspToolMove *move, GOptionContext *context, unsigned int parts);
 vspFileWrapperOptions *vspToolMoveToOptions(const vspToolMove *move, GError **error);
 void vspToolMoveClear(vspToolMove *move);
 

@@ -46,7 +46,8 @@ typedef enum {
 
 /**
  * vspCacheMode:
- * @VSP_CACHE_AUTO: the mode that is fastest including the sync, `dontcache` where the kernel has it
+ * @VSP_CACHE_AUTO: the fastest including the sync: writing, `direct`; reading, `cached` for what is in
+ *   memory already, else `direct`
  * @VSP_CACHE_DIRECT: O_DIRECT
  * @VSP_CACHE_DONTCACHE: RWF_DONTCACHE (Linux 6.14)
  * @VSP_CACHE_PACED: write-behind in a bounded window, pages dropped after it
@@ -273,6 +274,16 @@ void vspFileWrapperFdAbort(vspFileWrapperFd *wfd);
  * Since: 0.1
  */
 void vspFileWrapperFdFree(vspFileWrapperFd *wfd);
+
+/**
+ * vspIoPriorityIsValid:
+ * @priority: (nullable): a word as vspFileWrapperOptionsSetIoPriority() takes it
+ *
+ * Returns: whether it is one
+ *
+ * Since: 0.1
+ */
+gboolean vspIoPriorityIsValid(const char *priority);
 
 /**
  * vspFileWrapperFdSetRateLimit:

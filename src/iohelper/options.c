@@ -14,6 +14,7 @@
 #include "cache.h"
 #include "options.h"
 #include "vsperrorpriv.h"
+#include "vspfilewrapperpriv.h"
 
 /* By measurement: see docs/architecture.md. More buffers hide longer pauses of the disk, larger ones
  * mean fewer and longer requests; both are memory. */
@@ -34,24 +35,6 @@ fail(GError **error, const char *format, ...)
                       g_error_new_valist(VSP_ERROR, VSP_ERROR_INVALID_ARGUMENT, format, args));
     va_end(args);
     return FALSE;
-}
-
-static gboolean
-parseIoPriority(const char *text, vspHelperOptions *options)
-{
-    static const char *const classes[] = { NULL, "realtime", "best-effort", "idle" };
-    g_auto(GStrv) parts = g_strsplit(text, ":", 2);
-    char *end = NULL;
-
-    for (gsize i = 1; i < G_N_ELEMENTS(classes); i++) {
-        if (g_str_equal(parts[0], classes[i]))
-            options->ioClass = i;
-    }
-    if (options->ioClass == 0)
-        return FALSE;
-    /* The level that a process has by default. */
-    options->ioLevel = parts[1] ? strtol(parts[1], &end, 10) : 4;
-    return (!end || (*parts[1] && !*end)) && options->ioLevel >= 0 && options->ioLevel <= 7;
 }
 
 gboolean
@@ -129,7 +112,7 @@ vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError *
     if (options->bufferSize < VSP_CACHE_MAX_ALIGNMENT || options->bufferSize > BUFFER_SIZE_MAX ||
         options->bufferSize % VSP_CACHE_MAX_ALIGNMENT)
         return fail(error, "%s", "--buffer-size takes a multiple of 65536 up to 67108864");
-    if (ioPriority && !parseIoPriority(ioPriority, options))
+    if (ioPriority && !vspIoPriorityParse(ioPriority, &options->ioClass, &options->ioLevel))
         return fail(error, "no such I/O priority: '%s'", ioPriority);
     if (rateLimit < 0)
         return fail(error, "--rate-limit takes a number from 0 up");

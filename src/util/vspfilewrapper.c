@@ -318,6 +318,11 @@ checkOptions(const vspFileWrapperOptions *options, const char *name, GError **er
                     unknown);
         return -1;
     }
+    if (options->ioPriority && !vspIoPriorityIsValid(options->ioPriority)) {
+        vspSetError(error, VSP_ERROR_INVALID_ARGUMENT, _("cannot wrap '%s': no such I/O priority: '%s'"),
+                    name, options->ioPriority);
+        return -1;
+    }
     if (options->bufferSize % (64 * 1024)) {
         vspSetError(error, VSP_ERROR_INVALID_ARGUMENT,
                     _("cannot wrap '%s': the buffer size %" G_GSIZE_FORMAT

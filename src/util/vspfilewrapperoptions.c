@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "vspfilewrapperpriv.h"
@@ -160,6 +161,29 @@ void
 vspFileWrapperOptionsSetLength(vspFileWrapperOptions *options, guint64 length)
 {
     options->length = length;
+}
+
+gboolean
+vspIoPriorityParse(const char *priority, int *ioClass, int *ioLevel)
+{
+    static const char *const classes[] = { "realtime", "best-effort", "idle" };
+    g_auto(GStrv) parts = g_strsplit(priority, ":", 2);
+    int found = parts[0] ? wordIndex(parts[0], classes, G_N_ELEMENTS(classes)) : -1;
+    guint64 level = 4; /* that of a process that was never given one */
+
+    if (found < 0 || (parts[1] && !g_ascii_string_to_unsigned(parts[1], 10, 0, 7, &level, NULL)))
+        return FALSE;
+    *ioClass = found + 1;
+    *ioLevel = level;
+    return TRUE;
+}
+
+gboolean
+vspIoPriorityIsValid(const char *priority)
+{
+    int ioClass, ioLevel;
+
+    return priority && vspIoPriorityParse(priority, &ioClass, &ioLevel);
 }
 
 vspCacheMode

@@ -25,6 +25,9 @@ struct _vspFileWrapperOptions {
 /* The cache mode that @options come down to, flags included; AUTO for NULL. */
 vspCacheMode vspFileWrapperOptionsGetCacheMode(const vspFileWrapperOptions *options);
 
+/* Class and level as ioprio_set(2) takes them, of "best-effort:7". */
+gboolean vspIoPriorityParse(const char *priority, int *ioClass, int *ioLevel);
+
 /* Borrowed. Readable when vspFileWrapperFdProcess() has something to do. */
 int vspFileWrapperFdGetStatusFd(vspFileWrapperFd *wfd);
 
