@@ -119,7 +119,7 @@ vspCmdCopy(int argc, char **argv)
     }
     g_clear_pointer(&progress, vspToolProgressFree);
     if (vspToolReportText(report, "notice") && !quiet)
-        vspToolNotice(vspToolReportText(report, "notice"), NULL);
+        vspToolNotice(_(vspToolReportText(report, "notice")), NULL);
     if (json)
         vspToolPrintReport(report);
     else if (!quiet)

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <glib/gi18n.h>
+#include <inttypes.h>
 
 #include "tool.h"
 
@@ -69,7 +70,7 @@ printPart(GVariant *report, const char *part, const char *name)
         printLine(name, _("none"));
         return;
     }
-    text = g_strdup_printf(_("%s at offset %" G_GUINT64_FORMAT), sizeText,
+    text = g_strdup_printf(_("%s at offset %" PRIu64), sizeText,
                            vspToolReportNumber(report, offsetKey));
     printLine(name, text);
 }

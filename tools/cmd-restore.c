@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <glib/gi18n.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "tool.h"
@@ -110,7 +111,7 @@ printSummary(GVariant *report)
             g_strcmp0(vspToolReportText(report, "run-state"), "running") == 0 ? _("running")
                                                                               : _("paused"));
     if (pid)
-        g_print(_("QEMU is process %" G_GUINT64_FORMAT "\n"), pid);
+        g_print(_("QEMU is process %" PRIu64 "\n"), pid);
 }
 
 static int

@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glib/gi18n-lib.h>
 #include <linux/fs.h>
 #include <linux/stat.h>
 #include <sys/ioctl.h>
@@ -156,16 +157,16 @@ vspCacheSetUp(vspCache *cache,
     if (rc < 0 && asked == VSP_CACHE_DIRECT) {
         if (strict) {
             *errnum = -rc;
-            *why = "the file system refuses direct I/O";
+            *why = N_("the file system refuses direct I/O");
             return -1;
         }
         if (cache->asked != VSP_CACHE_AUTO)
-            cache->notice = "the file system refuses direct I/O";
+            cache->notice = N_("the file system refuses direct I/O");
         rc = enter(cache, VSP_CACHE_DONTCACHE);
     }
     if (rc < 0) {
         *errnum = -rc;
-        *why = "the descriptor's flags cannot be set";
+        *why = N_("the descriptor's flags cannot be set");
         return -1;
     }
     if (!cache->writing)
@@ -211,7 +212,7 @@ vspCacheStepDown(vspCache *cache, vspCacheMode rung, int errnum)
             if (cache->strict || enter(cache, VSP_CACHE_DONTCACHE) < 0)
                 return FALSE;
             if (cache->asked != VSP_CACHE_AUTO)
-                cache->notice = "the file system took O_DIRECT and refused direct I/O";
+                cache->notice = N_("the file system took O_DIRECT and refused direct I/O");
         }
         return TRUE;
     }
@@ -221,7 +222,7 @@ vspCacheStepDown(vspCache *cache, vspCacheMode rung, int errnum)
                 enter(cache, VSP_CACHE_PACED) < 0)
                 return FALSE;
             if (!cache->notice && cache->asked != VSP_CACHE_AUTO)
-                cache->notice = "kernel or file system lack RWF_DONTCACHE";
+                cache->notice = N_("kernel or file system lack RWF_DONTCACHE");
         }
         return TRUE;
     }

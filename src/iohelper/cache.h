@@ -27,6 +27,7 @@ int vspCacheSetUp(vspCache *cache,
 
 vspCacheMode vspCacheGetMode(const vspCache *cache);
 vspCacheMode vspCacheGetAsked(const vspCache *cache);
+/* Why it is on a lower rung than it was asked for, in English, or NULL. */
 const char *vspCacheGetNotice(const vspCache *cache);
 gsize vspCacheGetAlignment(const vspCache *cache);
 

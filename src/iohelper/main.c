@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glib/gi18n-lib.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ openEnd(vspJob *job, int fd, vspSide side, const char *fault)
     ep = vspEndpointOpen(fd, side, &errnum);
     if (!ep) {
         vspJobFail(job, VSP_OPERATION_SETUP, side, 0, errnum,
-                   side == VSP_SIDE_FILE ? "the file's descriptor" : "the stream's descriptor");
+                   side == VSP_SIDE_FILE ? N_("the file's descriptor") : N_("the stream's descriptor"));
         return NULL;
     }
     if (!fault)
@@ -90,7 +91,7 @@ setUp(vspJob *job, const vspHelperOptions *options)
     off_t left;
 
     if (flags < 0)
-        return vspJobFail(job, VSP_OPERATION_SETUP, VSP_SIDE_FILE, 0, errno, "the file's descriptor");
+        return vspJobFail(job, VSP_OPERATION_SETUP, VSP_SIDE_FILE, 0, errno, N_("the file's descriptor"));
     switch (flags & O_ACCMODE) {
     case O_RDONLY:
         break;
@@ -99,7 +100,7 @@ setUp(vspJob *job, const vspHelperOptions *options)
         break;
     default:
         return vspJobFail(job, VSP_OPERATION_SETUP, VSP_SIDE_FILE, 0, EINVAL,
-                          "open for both reading and writing");
+                          N_("open for both reading and writing"));
     }
     job->file = openEnd(job, options->fd, VSP_SIDE_FILE, options->faultFile);
     if (!job->file)

@@ -325,8 +325,7 @@ checkOptions(const vspFileWrapperOptions *options, const char *name, GError **er
     }
     if (options->bufferSize % (64 * 1024)) {
         vspSetError(error, VSP_ERROR_INVALID_ARGUMENT,
-                    _("cannot wrap '%s': the buffer size %" G_GSIZE_FORMAT
-                      " is not a multiple of 64 KiB"),
+                    _("cannot wrap '%s': the buffer size %zu is not a multiple of 64 KiB"),
                     name, options->bufferSize);
         return -1;
     }
@@ -516,7 +515,8 @@ vspFileWrapperFdGetStatusFd(vspFileWrapperFd *wfd)
 const char *
 vspFileWrapperFdGetNotice(vspFileWrapperFd *wfd)
 {
-    return wfd->haveStatistics && wfd->statistics.notice[0] ? wfd->statistics.notice : NULL;
+    /* The helper speaks English; its words are in our catalogue. */
+    return wfd->haveStatistics && wfd->statistics.notice[0] ? _(wfd->statistics.notice) : NULL;
 }
 
 guint64

@@ -124,10 +124,12 @@ vspStatusVerdictToError(const vspStatusVerdict *verdict, const char *name, GErro
 {
     unsigned long long offset = verdict->offset;
     gboolean stream = verdict->side == VSP_SIDE_STREAM;
+    /* The helper speaks English; its words are in our catalogue. */
+    const char *detail = verdict->detail[0] ? _(verdict->detail) : "";
 
     if (verdict->errnum == 0) {
         vspSetError(error, VSP_ERROR_IO, _("the iohelper failed on '%s': %s"), name,
-                    verdict->detail[0] ? verdict->detail : _("no reason given"));
+                    *detail ? detail : _("no reason given"));
         return;
     }
     switch ((vspOperation) verdict->operation) {
@@ -165,13 +167,13 @@ vspStatusVerdictToError(const vspStatusVerdict *verdict, const char *name, GErro
         return;
     case VSP_OPERATION_DIRECT:
         vspSetError(error, VSP_ERROR_NO_DIRECT_IO, _("cache mode refused for '%s': %s: %s"), name,
-                    verdict->detail, g_strerror(verdict->errnum));
+                    detail, g_strerror(verdict->errnum));
         return;
     case VSP_OPERATION_NONE:
     case VSP_OPERATION_SETUP:
     default:
         vspSetErrno(error, verdict->errnum, _("cannot set up the transfer of '%s' (%s)"), name,
-                    verdict->detail);
+                    detail);
         return;
     }
 }

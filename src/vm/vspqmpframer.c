@@ -101,8 +101,7 @@ vspQmpFramerNext(vspQmpFramer *framer, const char **text, gsize *len, GError **e
         }
         if (framer->scanned - framer->head > framer->limit) {
             vspSetError(error, VSP_ERROR_QEMU,
-                        _("the monitor sent a message of more than %" G_GSIZE_FORMAT " bytes"),
-                        framer->limit);
+                        _("the monitor sent a message of more than %zu bytes"), framer->limit);
             return -1;
         }
     }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -78,14 +79,12 @@ readAt(const vspSaveImage *image, int fd, void *buf, gsize len, guint64 offset, 
     ssize_t n = vspPreadFull(fd, buf, len, (off_t)offset);
 
     if (n < 0) {
-        vspSetErrno(error, errno, _("can't read %s at offset %" G_GUINT64_FORMAT), image->name,
-                    offset);
+        vspSetErrno(error, errno, _("can't read %s at offset %" PRIu64), image->name, offset);
         return -1;
     }
     if ((gsize)n < len) {
-        vspSetError(error, VSP_ERROR_IMAGE_CUT,
-                    _("%s ended at byte %" G_GUINT64_FORMAT " while it was read"), image->name,
-                    offset + (guint64)n);
+        vspSetError(error, VSP_ERROR_IMAGE_CUT, _("%s ended at byte %" PRIu64 " while it was read"),
+                    image->name, offset + (guint64)n);
         return -1;
     }
     return 0;
@@ -182,8 +181,8 @@ checkHeader(vspSaveImage *image, GError **error)
     /* A partial image may end here: its save had not come to the VM's state. */
     if (!fits || (image->complete && payload == image->fileSize)) {
         vspSetError(error, VSP_ERROR_IMAGE_CUT,
-                    _("%s is cut at byte %" G_GUINT64_FORMAT ": by its header the VM's state begins"
-                      " at byte %" G_GUINT64_FORMAT),
+                    _("%s is cut at byte %" PRIu64 ": by its header the VM's state begins"
+                      " at byte %" PRIu64),
                     image->name, image->fileSize, payload);
         return -1;
     }
@@ -299,17 +298,16 @@ checkPayload(vspSaveImage *image, int fd, GError **error)
 
         if (image->sealLength > available) {
             vspSetError(error, VSP_ERROR_IMAGE_CUT,
-                        _("%s is cut at byte %" G_GUINT64_FORMAT
-                          ": by its seal it ends at byte %" G_GUINT64_FORMAT),
+                        _("%s is cut at byte %" PRIu64 ": by its seal it ends at byte %" PRIu64),
                         image->name, image->fileSize, end);
             return -1;
         }
         /* A block device is as long as it is. */
         if (image->sealLength < available && !image->blockDevice) {
-            vspSetError(error, VSP_ERROR_IMAGE_CORRUPT,
-                        _("%s is corrupt: by its seal it ends at byte %" G_GUINT64_FORMAT
-                          ", but there are %" G_GUINT64_FORMAT),
-                        image->name, end, image->fileSize);
+            vspSetError(
+                error, VSP_ERROR_IMAGE_CORRUPT,
+                _("%s is corrupt: by its seal it ends at byte %" PRIu64 ", but there are %" PRIu64),
+                image->name, end, image->fileSize);
             return -1;
         }
         image->payloadLength = image->sealLength;

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gi18n-lib.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -275,8 +276,7 @@ saveComplete(vspSaveJob *job, GError **error)
     if (bytes < blockLen || fstat(job->fd, &st) < 0 ||
         (S_ISREG(st.st_mode) && (guint64)st.st_size != bytes)) {
         vspSetError(error, VSP_ERROR_IO,
-                    _("'%s' does not have the %" G_GUINT64_FORMAT " bytes that were written"), name,
-                    bytes);
+                    _("'%s' does not have the %" PRIu64 " bytes that were written"), name, bytes);
         return -1;
     }
     vspSaveImageBlockComplete(job->block, bytes - blockLen, NULL, header);
