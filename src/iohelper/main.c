@@ -54,7 +54,7 @@ setIoPriority(vspJob *job, const vspHelperOptions *options)
     /* IOPRIO_WHO_PROCESS and the shift are the kernel's interface; glibc has no header for it. */
     if (options->ioClass > 0 &&
         syscall(SYS_ioprio_set, 1, 0, options->ioClass << 13 | options->ioLevel) < 0)
-        g_strlcpy(job->statistics.notice, "the I/O priority could not be set",
+        g_strlcpy(job->statistics.notice, N_("the I/O priority could not be set"),
                   sizeof(job->statistics.notice));
 }
 

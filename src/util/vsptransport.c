@@ -183,8 +183,7 @@ vspSocketSetSendBuffer(int fd, gsize bytes, GError **error)
     gssize granted;
 
     if (bytes > G_MAXINT / 2) {
-        vspSetError(error, VSP_ERROR_INVALID_ARGUMENT, _("no socket has a send buffer of %" G_GSIZE_FORMAT " bytes"),
-                    bytes);
+        vspSetError(error, VSP_ERROR_INVALID_ARGUMENT, _("no socket has a send buffer of %zu bytes"), bytes);
         return -1;
     }
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) < 0)
