@@ -127,8 +127,8 @@ void vspFileWrapperOptionsSetEngine(vspFileWrapperOptions *options, const char *
 
 /**
  * vspFileWrapperOptionsSetBuffers:
- * @count: buffers in the helper's ring, 0 for the default
- * @size: bytes in each, a multiple of 64 KiB, 0 for the default
+ * @count: buffers in the helper's ring, at most 64; 0 for the default
+ * @size: bytes in each, a multiple of 64 KiB, at most 64 MiB; 0 for the default
  *
  * The helper's memory is about @count times @size.
  *
@@ -242,8 +242,8 @@ vspFileWrapperFd *vspFileWrapperFdNewWithOptions(int *fd,
  * into the caller's end is durable; after reading, that every byte was delivered.
  *
  * The caller closes its end first (and whatever duplicate of it there is, in itself or in
- * another process): the helper can't see the end of the stream before. If the end is still open in
- * this process, this fails at once with %VSP_ERROR_STILL_OPEN, and may be called again.
+ * another process): the helper can't see the end of the stream before. If the end or a duplicate is
+ * still open in this process, this fails at once with %VSP_ERROR_STILL_OPEN, and may be called again.
  *
  * Called again after a verdict it returns the same one.
  *

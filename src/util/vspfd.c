@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,6 +61,30 @@ vspFdSetNonBlocking(int fd, gboolean nonBlocking)
     if (flags < 0)
         return -1;
     return fcntl(fd, F_SETFL, nonBlocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
+char *
+vspFdGetLink(int fd)
+{
+    g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
+
+    return g_file_read_link(path, NULL);
+}
+
+int
+vspFdFindLink(const char *link)
+{
+    g_autoptr(GDir) dir = g_dir_open("/proc/self/fd", 0, NULL);
+    const char *name;
+
+    while (dir && (name = g_dir_read_name(dir))) {
+        int fd = atoi(name);
+        g_autofree char *other = vspFdGetLink(fd);
+
+        if (g_strcmp0(other, link) == 0)
+            return fd;
+    }
+    return -1;
 }
 
 void

@@ -33,6 +33,14 @@ void vspFdCloseOthers(const int *keep, gsize count);
 
 int vspFdSetNonBlocking(int fd, gboolean nonBlocking);
 
+/* What @fd is, by the kernel's table and without asking a file system: "socket:[4711]", or a path.
+ * Two descriptors of the same pipe or socket have the same. NULL if it is not open, or without
+ * /proc. */
+char *vspFdGetLink(int fd);
+
+/* A descriptor of this process with that link, or -1. */
+int vspFdFindLink(const char *link);
+
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(vspFd, vspFdClose)
 
 #endif /* VSP_FD_H */

@@ -7,14 +7,17 @@
  *                              └────── abort ────▶ closed (with an error)
  *
  * Invariants
- * - "outcome" is set once and never changes: the first verdict is the one repeated.
+ * - "outcome" is set once: the first verdict is the one repeated. (Abort alone adds to its own text
+ *   when it finds that the helper can't be ended.)
  * - After New the caller's process holds no descriptor of the file, and no call here can touch it.
  * - The verdict comes by the status channel alone. The exit status only words the message for a
  *   helper that died, so an application that takes it from us (SIGCHLD ignored, waitpid(-1)) costs
  *   a detail of the text and nothing else.
  *
- * A wrapper is used by one thread at a time, except GetProgress and Abort, which any thread may call
- * while another is in Close: "lock" guards the state, and is never held while waiting.
+ * A wrapper is used by one thread at a time, except GetProgress and Abort, which any thread may
+ * call while another is in Close: "lock" guards the state, and is never held while waiting.
+ * "childLock" guards the child, is held while waiting for its end, and is the first to be taken of
+ * the two.
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -26,7 +29,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "vsperrorpriv.h"
@@ -44,10 +47,6 @@
 /* After its verdict or SIGKILL nothing but a hung disk keeps the helper alive. */
 #define EXIT_TIMEOUT_MS 2000
 
-#define ALL_FLAGS                                                                                  \
-    (VSP_FILE_WRAPPER_BYPASS_CACHE | VSP_FILE_WRAPPER_NON_BLOCKING | VSP_FILE_WRAPPER_BIG_PIPE |     \
-     VSP_FILE_WRAPPER_SPARSE)
-
 struct _vspFileWrapperFd {
     char *name; /* escaped, for messages */
     vspChild *child;
@@ -57,16 +56,16 @@ struct _vspFileWrapperFd {
 
     /* The caller's end, to recognise it if it is still open in Close. */
     int endFd;
-    dev_t endDev;
-    ino_t endIno;
+    char *endLink; /* as vspFdGetLink() tells it */
 
     /* Constant after New. */
     gboolean hasTransport;
     vspTransportPair transport; /* for its figures; both ends are given away */
 
+    GMutex childLock; /* guards child and what follows */
+    gboolean aborted;
     GMutex lock; /* guards what follows */
     gboolean finished;
-    gboolean aborted;
     GError *outcome; /* with finished: NULL is a success */
     vspProgress progress;
     vspStatusStatistics statistics;
@@ -93,15 +92,16 @@ setOutcome(vspFileWrapperFd *wfd, GError *outcome)
         wfd->progress.stage = VSP_STAGE_DONE;
 }
 
-/* With lock held: what to say about a helper that ended without a verdict. */
+/* What to say about a helper that ended without a verdict, after @bytes. Without lock: it waits
+ * until the helper has ended. */
 static GError *
-describeDeath(vspFileWrapperFd *wfd)
+describeDeath(vspFileWrapperFd *wfd, guint64 bytes)
 {
+    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&wfd->childLock);
     int status = 0;
     vspChildState state = vspChildWait(wfd->child, vspDeadline(EXIT_TIMEOUT_MS), &status);
     g_autofree char *text = vspChildGetStderr(wfd->child);
     g_autofree char *how = NULL;
-    unsigned long long bytes = wfd->progress.bytesOut;
 
     if (state == VSP_CHILD_EXITED)
         how = vspChildStatusText(status);
@@ -112,10 +112,11 @@ describeDeath(vspFileWrapperFd *wfd)
 
     if (*text)
         return g_error_new(VSP_ERROR, VSP_ERROR_HELPER_DIED,
-                           _("the iohelper of '%s' %s after %llu bytes: %s"), wfd->name, how, bytes,
-                           text);
+                           _("the iohelper of '%s' %s after %llu bytes: %s"), wfd->name, how,
+                           (unsigned long long)bytes, text);
     return g_error_new(VSP_ERROR, VSP_ERROR_HELPER_DIED,
-                       _("the iohelper of '%s' %s after %llu bytes"), wfd->name, how, bytes);
+                       _("the iohelper of '%s' %s after %llu bytes"), wfd->name, how,
+                       (unsigned long long)bytes);
 }
 
 /* With lock held. */
@@ -133,11 +134,14 @@ takeVerdict(vspFileWrapperFd *wfd, const vspStatusVerdict *verdict)
     setOutcome(wfd, outcome);
 }
 
-gboolean
-vspFileWrapperFdProcess(vspFileWrapperFd *wfd)
+/* Takes in what the helper has reported. TRUE once there is an outcome; a hangup is left in the
+ * channel with *@gone set, for who can afford to wait for the helper's end. */
+static gboolean
+takeReports(vspFileWrapperFd *wfd, gboolean *gone)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&wfd->lock);
 
+    *gone = FALSE;
     while (!wfd->finished) {
         vspStatusRecord record;
         g_autoptr(GError) local = NULL;
@@ -145,11 +149,12 @@ vspFileWrapperFdProcess(vspFileWrapperFd *wfd)
 
         if (rc == 0)
             return FALSE;
+        if (g_error_matches(local, VSP_ERROR, VSP_ERROR_HELPER_DIED)) {
+            *gone = TRUE;
+            return FALSE;
+        }
         if (rc < 0) {
-            if (g_error_matches(local, VSP_ERROR, VSP_ERROR_HELPER_DIED))
-                setOutcome(wfd, describeDeath(wfd));
-            else
-                setOutcome(wfd, g_steal_pointer(&local));
+            setOutcome(wfd, g_steal_pointer(&local));
         } else if (record.header.type == VSP_STATUS_PROGRESS) {
             wfd->progress.stage = record.progress.stage;
             wfd->progress.bytesIn = record.progress.bytesIn;
@@ -158,6 +163,23 @@ vspFileWrapperFdProcess(vspFileWrapperFd *wfd)
             takeVerdict(wfd, &record.verdict);
         }
     }
+    return TRUE;
+}
+
+gboolean
+vspFileWrapperFdProcess(vspFileWrapperFd *wfd)
+{
+    gboolean gone;
+    GError *death;
+
+    if (takeReports(wfd, &gone))
+        return TRUE;
+    if (!gone)
+        return FALSE;
+    death = describeDeath(wfd, vspFileWrapperFdGetBytes(wfd));
+    g_mutex_lock(&wfd->lock);
+    setOutcome(wfd, death);
+    g_mutex_unlock(&wfd->lock);
     return TRUE;
 }
 
@@ -180,7 +202,7 @@ waitForHello(vspFileWrapperFd *wfd, GError **error)
         }
         if (rc < 0) {
             if (g_error_matches(local, VSP_ERROR, VSP_ERROR_HELPER_DIED))
-                g_propagate_error(error, describeDeath(wfd));
+                g_propagate_error(error, describeDeath(wfd, 0));
             else
                 g_propagate_error(error, g_steal_pointer(&local));
             return -1;
@@ -253,7 +275,8 @@ startHelper(vspFileWrapperFd *wfd, int file, int stream, gboolean writing, GErro
     wfd->child = vspChildSpawn((const char *const *) argv->pdata, noEnvironment, 0, sources, targets,
                                3, error);
     if (!wfd->child) {
-        if (error && *error)
+        /* Not there, not allowed, not a program; but not a lack of descriptors, which is ours. */
+        if (error && *error && !g_error_matches(*error, VSP_ERROR, VSP_ERROR_IO))
             (*error)->code = VSP_ERROR_HELPER_MISSING;
         return -1;
     }
@@ -268,6 +291,7 @@ newWrapper(const char *name, const vspFileWrapperOptions *options)
 {
     vspFileWrapperFd *wfd = g_new0(vspFileWrapperFd, 1);
 
+    g_mutex_init(&wfd->childLock);
     g_mutex_init(&wfd->lock);
     wfd->name = vspNameEscape(name);
     wfd->options = vspFileWrapperOptionsCopy(options);
@@ -308,30 +332,6 @@ directionOf(int fd, const char *name, GError **error)
     return -1;
 }
 
-static int
-checkOptions(const vspFileWrapperOptions *options, const char *name, GError **error)
-{
-    unsigned int unknown = options->flags & ~ALL_FLAGS;
-
-    if (unknown) {
-        vspSetError(error, VSP_ERROR_INVALID_ARGUMENT, _("cannot wrap '%s': unknown flags 0x%x"), name,
-                    unknown);
-        return -1;
-    }
-    if (options->ioPriority && !vspIoPriorityIsValid(options->ioPriority)) {
-        vspSetError(error, VSP_ERROR_INVALID_ARGUMENT, _("cannot wrap '%s': no such I/O priority: '%s'"),
-                    name, options->ioPriority);
-        return -1;
-    }
-    if (options->bufferSize % (64 * 1024)) {
-        vspSetError(error, VSP_ERROR_INVALID_ARGUMENT,
-                    _("cannot wrap '%s': the buffer size %zu is not a multiple of 64 KiB"),
-                    name, options->bufferSize);
-        return -1;
-    }
-    return 0;
-}
-
 vspFileWrapperFd *
 vspFileWrapperFdNewWithOptions(int *fd,
                                const char *name,
@@ -343,7 +343,6 @@ vspFileWrapperFdNewWithOptions(int *fd,
     vspTransportPair pair;
     int *callerEnd;
     int *helperEnd;
-    struct stat st;
     int writing;
     int rc;
 
@@ -352,7 +351,7 @@ vspFileWrapperFdNewWithOptions(int *fd,
     g_return_val_if_fail(error == NULL || *error == NULL, NULL);
 
     wfd = newWrapper(name, options);
-    if (checkOptions(wfd->options, wfd->name, error) < 0 ||
+    if (vspFileWrapperOptionsCheck(wfd->options, wfd->name, error) < 0 ||
         (writing = directionOf(*fd, wfd->name, error)) < 0)
         return NULL;
 
@@ -368,9 +367,8 @@ vspFileWrapperFdNewWithOptions(int *fd,
     rc = startHelper(wfd, *fd, *helperEnd, writing, error);
     /* From here on the helper alone holds its end: otherwise its death would not be seen. */
     vspFdClose(helperEnd);
-    if (rc == 0 && ((wfd->options->flags & VSP_FILE_WRAPPER_NON_BLOCKING &&
-                     vspFdSetNonBlocking(*callerEnd, TRUE) < 0) ||
-                    fstat(*callerEnd, &st) < 0)) {
+    if (rc == 0 && wfd->options->flags & VSP_FILE_WRAPPER_NON_BLOCKING &&
+        vspFdSetNonBlocking(*callerEnd, TRUE) < 0) {
         vspSetErrno(error, errno, _("cannot set up the transport for '%s'"), wfd->name);
         rc = -1;
     }
@@ -378,11 +376,9 @@ vspFileWrapperFdNewWithOptions(int *fd,
         vspTransportClose(&pair);
         return NULL;
     }
-    wfd->endDev = st.st_dev;
-    wfd->endIno = st.st_ino;
-
     vspFdClose(fd);
     *fd = wfd->endFd = vspFdSteal(callerEnd);
+    wfd->endLink = vspFdGetLink(*fd);
     wfd->transport = pair;
     wfd->hasTransport = TRUE;
     return g_steal_pointer(&wfd);
@@ -407,71 +403,89 @@ vspFileWrapperFdNewBetween(int file,
 {
     g_autoptr(vspFileWrapperFd) wfd = newWrapper(name, options);
 
-    if (checkOptions(wfd->options, wfd->name, error) < 0 ||
+    if (vspFileWrapperOptionsCheck(wfd->options, wfd->name, error) < 0 ||
         startHelper(wfd, file, stream, writing, error) < 0)
         return NULL;
     return g_steal_pointer(&wfd);
 }
 
-/* Is the end that the caller was given still open, under the number it was given? */
-static gboolean
-endIsOpen(const vspFileWrapperFd *wfd)
+/* The number under which the caller's end, or a duplicate of it, is still open; -1 if it is not. */
+static int
+openEnd(const vspFileWrapperFd *wfd)
 {
-    struct stat st;
+    g_autofree char *link = NULL;
 
-    return wfd->endFd >= 0 && fstat(wfd->endFd, &st) == 0 && st.st_dev == wfd->endDev &&
-           st.st_ino == wfd->endIno;
+    if (wfd->endFd < 0 || !wfd->endLink)
+        return -1;
+    link = vspFdGetLink(wfd->endFd);
+    return g_strcmp0(link, wfd->endLink) == 0 ? wfd->endFd : vspFdFindLink(wfd->endLink);
 }
 
 int
 vspFileWrapperFdClose(vspFileWrapperFd *wfd, GError **error)
 {
+    int rc, open;
+
     if (!wfd)
         return 0;
     g_return_val_if_fail(error == NULL || *error == NULL, -1);
 
-    if (!vspFileWrapperFdProcess(wfd) && endIsOpen(wfd)) {
+    if (!vspFileWrapperFdProcess(wfd) && (open = openEnd(wfd)) >= 0) {
         vspSetError(error, VSP_ERROR_STILL_OPEN,
-                    _("the stream of '%s' is still open as descriptor %d: close it first"), wfd->name,
-                    wfd->endFd);
+                    _("the stream of '%s' is still open as descriptor %d: close it first"),
+                    wfd->name, open);
         return -1;
     }
     while (!vspFileWrapperFdProcess(wfd))
         vspPollOne(wfd->statusFd, POLLIN, -1);
 
-    g_mutex_lock(&wfd->lock);
-    /* The outcome stands; this only collects the process. */
+    /* The outcome stands; this only collects the process. Who aborts has done so. */
+    g_mutex_lock(&wfd->childLock);
     if (!wfd->aborted &&
         vspChildWait(wfd->child, vspDeadline(EXIT_TIMEOUT_MS), NULL) == VSP_CHILD_RUNNING)
         vspChildKill(wfd->child, SIGKILL);
+    g_mutex_lock(&wfd->lock);
+    rc = wfd->outcome ? -1 : 0;
     if (wfd->outcome && error)
         *error = g_error_copy(wfd->outcome);
     g_mutex_unlock(&wfd->lock);
-    return wfd->outcome ? -1 : 0;
+    g_mutex_unlock(&wfd->childLock);
+    return rc;
 }
 
 void
 vspFileWrapperFdAbort(vspFileWrapperFd *wfd)
 {
-    vspChildState state;
+    gboolean ours;
 
     /* A verdict that is already here stands. */
     if (!wfd || vspFileWrapperFdProcess(wfd))
         return;
 
+    g_mutex_lock(&wfd->childLock);
     g_mutex_lock(&wfd->lock);
-    wfd->aborted = TRUE;
-    vspChildKill(wfd->child, SIGKILL);
-    state = vspChildWait(wfd->child, vspDeadline(EXIT_TIMEOUT_MS), NULL);
-    if (state == VSP_CHILD_RUNNING)
-        setOutcome(wfd, g_error_new(VSP_ERROR, VSP_ERROR_ABORTED,
-                                    _("the transfer of '%s' was aborted, but its iohelper, pid %d, "
-                                      "hangs in the kernel"),
-                                    wfd->name, (int) wfd->pid));
-    else
-        setOutcome(wfd, g_error_new(VSP_ERROR, VSP_ERROR_ABORTED,
-                                    _("the transfer of '%s' was aborted"), wfd->name));
+    ours = !wfd->finished;
+    setOutcome(wfd, g_error_new(VSP_ERROR, VSP_ERROR_ABORTED, _("the transfer of '%s' was aborted"),
+                                wfd->name));
     g_mutex_unlock(&wfd->lock);
+    if (ours) {
+        wfd->aborted = TRUE;
+        vspChildKill(wfd->child, SIGKILL);
+        /* Wakes who waits in Close, whether or not the helper's end of the channel is ever closed.
+         */
+        shutdown(wfd->statusFd, SHUT_RDWR);
+        if (vspChildWait(wfd->child, vspDeadline(EXIT_TIMEOUT_MS), NULL) == VSP_CHILD_RUNNING) {
+            g_mutex_lock(&wfd->lock);
+            g_clear_error(&wfd->outcome);
+            wfd->outcome =
+                g_error_new(VSP_ERROR, VSP_ERROR_ABORTED,
+                            _("the transfer of '%s' was aborted, but its iohelper, pid %d, "
+                              "hangs in the kernel"),
+                            wfd->name, (int)wfd->pid);
+            g_mutex_unlock(&wfd->lock);
+        }
+    }
+    g_mutex_unlock(&wfd->childLock);
 }
 
 void
@@ -486,7 +500,9 @@ vspFileWrapperFdFree(vspFileWrapperFd *wfd)
     vspFdClose(&wfd->statusFd);
     vspFileWrapperOptionsFree(wfd->options);
     g_clear_error(&wfd->outcome);
+    g_mutex_clear(&wfd->childLock);
     g_mutex_clear(&wfd->lock);
+    g_free(wfd->endLink);
     g_free(wfd->name);
     g_free(wfd);
 }
@@ -530,7 +546,9 @@ vspFileWrapperFdGetBytes(vspFileWrapperFd *wfd)
 void
 vspFileWrapperFdGetProgress(vspFileWrapperFd *wfd, vspProgress *progress)
 {
-    vspFileWrapperFdProcess(wfd);
+    gboolean gone;
+
+    takeReports(wfd, &gone);
     g_mutex_lock(&wfd->lock);
     *progress = wfd->progress;
     g_mutex_unlock(&wfd->lock);
@@ -541,8 +559,9 @@ vspFileWrapperFdGetStatistics(vspFileWrapperFd *wfd)
 {
     GVariantBuilder builder;
     g_autoptr(GMutexLocker) locker = NULL;
+    gboolean gone;
 
-    vspFileWrapperFdProcess(wfd);
+    takeReports(wfd, &gone);
     locker = g_mutex_locker_new(&wfd->lock);
     g_variant_builder_init(&builder, G_VARIANT_TYPE_VARDICT);
     if (wfd->haveStatistics)

@@ -5,10 +5,21 @@
  */
 #include "config.h"
 
+#include <glib/gi18n-lib.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "vsperrorpriv.h"
 #include "vspfilewrapperpriv.h"
+
+#define ALL_FLAGS                                                                                  \
+    (VSP_FILE_WRAPPER_BYPASS_CACHE | VSP_FILE_WRAPPER_NON_BLOCKING | VSP_FILE_WRAPPER_BIG_PIPE |    \
+     VSP_FILE_WRAPPER_SPARSE)
+
+/* The helper's own limits. */
+#define BUFFERS_MAX 64
+#define BUFFER_SIZE_UNIT (64 * 1024)
+#define BUFFER_SIZE_MAX (64 * 1024 * 1024)
 
 static const char *const cacheModes[] = {
     [VSP_CACHE_AUTO] = "auto",   [VSP_CACHE_DIRECT] = "direct", [VSP_CACHE_DONTCACHE] = "dontcache",
@@ -194,4 +205,40 @@ vspFileWrapperOptionsGetCacheMode(const vspFileWrapperOptions *options)
     if (options->cacheMode == VSP_CACHE_AUTO && (options->flags & VSP_FILE_WRAPPER_BYPASS_CACHE))
         return VSP_CACHE_DIRECT;
     return options->cacheMode;
+}
+
+int
+vspFileWrapperOptionsCheck(const vspFileWrapperOptions *options, const char *name, GError **error)
+{
+    const vspError code = VSP_ERROR_INVALID_ARGUMENT;
+    unsigned int unknown = options->flags & ~ALL_FLAGS;
+
+    if (unknown)
+        vspSetError(error, code, _("cannot wrap '%s': unknown flags 0x%x"), name, unknown);
+    else if ((gsize) options->cacheMode >= G_N_ELEMENTS(cacheModes))
+        vspSetError(error, code, _("cannot wrap '%s': unknown cache mode %d"), name,
+                    (int) options->cacheMode);
+    else if ((gsize) options->transport >= G_N_ELEMENTS(transports))
+        vspSetError(error, code, _("cannot wrap '%s': unknown transport %d"), name,
+                    (int) options->transport);
+    else if (options->buffers > BUFFERS_MAX)
+        vspSetError(error, code, _("cannot wrap '%s': %u buffers are more than %d"), name,
+                    options->buffers, BUFFERS_MAX);
+    else if (options->bufferSize % BUFFER_SIZE_UNIT)
+        vspSetError(error, code,
+                    _("cannot wrap '%s': the buffer size %zu is not a multiple of 64 KiB"), name,
+                    options->bufferSize);
+    else if (options->bufferSize > BUFFER_SIZE_MAX)
+        vspSetError(error, code, _("cannot wrap '%s': the buffer size %zu is more than 64 MiB"), name,
+                    options->bufferSize);
+    else if (options->length != G_MAXUINT64 && options->length > G_MAXINT64)
+        vspSetError(error, code, _("cannot wrap '%s': the length is more than a file can have"), name);
+    else if (options->rateLimit > G_MAXINT64)
+        vspSetError(error, code, _("cannot wrap '%s': the rate limit is more than any disk has"), name);
+    else if (options->ioPriority && !vspIoPriorityIsValid(options->ioPriority))
+        vspSetError(error, code, _("cannot wrap '%s': no such I/O priority: '%s'"), name,
+                    options->ioPriority);
+    else
+        return 0;
+    return -1;
 }

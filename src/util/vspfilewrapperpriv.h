@@ -28,6 +28,10 @@ vspCacheMode vspFileWrapperOptionsGetCacheMode(const vspFileWrapperOptions *opti
 /* Class and level as ioprio_set(2) takes them, of "best-effort:7". */
 gboolean vspIoPriorityParse(const char *priority, int *ioClass, int *ioLevel);
 
+/* 0, or -1 with VSP_ERROR_INVALID_ARGUMENT for what no helper can do. @name is for the message. */
+int
+vspFileWrapperOptionsCheck(const vspFileWrapperOptions *options, const char *name, GError **error);
+
 /* Borrowed. Readable when vspFileWrapperFdProcess() has something to do. */
 int vspFileWrapperFdGetStatusFd(vspFileWrapperFd *wfd);
 

@@ -174,6 +174,14 @@ vspChildSpawn(const char *const *argv,
         setSpawnError(error, argv[0], local);
         return NULL;
     }
+    /* Seen of GLib 2.74: where it has no descriptor left for its own duplicates it reports success,
+     * and a process number of 0. To kill that, or to wait for it, would be our whole process group.
+     */
+    if (child->pid <= 0) {
+        child->pid = 0;
+        vspSetErrno(error, EMFILE, _("cannot start '%s'"), argv[0]);
+        return NULL;
+    }
     child->state = VSP_CHILD_RUNNING;
     child->pidfd = syscall(SYS_pidfd_open, child->pid, 0);
     return g_steal_pointer(&child);
