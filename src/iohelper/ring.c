@@ -39,6 +39,19 @@ operation(const vspRing *ring)
     return ring->job->writing ? VSP_OPERATION_WRITE : VSP_OPERATION_READ;
 }
 
+/* Of several that fail while they are in flight together the first of the file is told, and not the
+ * first to come back: up to there the data is. Always -1. */
+static int
+failAt(vspRing *ring, off_t offset, int errnum)
+{
+    vspJob *job = ring->job;
+
+    if (job->failed && job->failure.side == VSP_SIDE_FILE &&
+        job->failure.operation == (guint32)operation(ring) && (guint64)offset < job->failure.offset)
+        job->failed = FALSE;
+    return vspJobFail(job, operation(ring), VSP_SIDE_FILE, offset, errnum, NULL);
+}
+
 /* 0 or -errno. */
 static int
 openRing(vspRing *ring)
@@ -85,7 +98,7 @@ submit(vspRing *ring, vspSlot *slot)
     if (rc < 0) {
         slot->inFlight = FALSE;
         ring->inFlight--;
-        return vspJobFail(job, operation(ring), VSP_SIDE_FILE, slot->ioOffset, -rc, NULL);
+        return failAt(ring, slot->ioOffset, -rc);
     }
     return 0;
 }
@@ -150,7 +163,7 @@ afterWrite(vspRing *ring, vspSlot *slot, gsize reached)
     if (slot->done > before)
         slot->fruitless = 0;
     else if (++slot->fruitless == FRUITLESS_MAX)
-        return vspJobFail(job, VSP_OPERATION_WRITE, VSP_SIDE_FILE, slot->offset + slot->done, EIO, NULL);
+        return failAt(ring, slot->offset + slot->done, EIO);
     return submit(ring, slot);
 }
 
@@ -173,7 +186,7 @@ completed(vspRing *ring, vspSlot *slot)
         n = -EIO;
     }
     if (n < 0)
-        return vspJobFail(job, operation(ring), VSP_SIDE_FILE, slot->ioOffset, -n, NULL);
+        return failAt(ring, slot->ioOffset, -n);
     return job->writing ? afterWrite(ring, slot, slot->done + n) : afterRead(ring, slot, slot->done + n);
 }
 
