@@ -24,8 +24,9 @@
  * Longer bears longer outages of a network file system. */
 #define STALL_MS (10 * 60 * 1000)
 
-/* QEMU has ended the stream, yet does not say how. */
-#define SETTLE_MS 60000
+/* The stream has ended, yet QEMU does not say how: a restored VM's devices may wait for slow
+ * storage. */
+#define SETTLE_MS (5 * 60 * 1000)
 
 void
 vspMigrationInfoClear(vspMigrationInfo *info)
@@ -267,10 +268,21 @@ vspMigrationWait(vspQmp *qmp, vspFlow *flow, vspTransfer *transfer, guint64 tota
 
     for (;;) {
         g_autofree char *before = g_steal_pointer(&info.status);
+        g_autoptr(GError) local = NULL;
         GVariant *event;
 
-        if (vspMigrationQuery(qmp, &info, error) < 0)
+        if (vspMigrationQuery(qmp, &info, &local) < 0) {
+            /* A main loop that is held up, by a disk or by the load itself, is no failure yet. */
+            if (g_error_matches(local, VSP_ERROR, VSP_ERROR_TIMED_OUT) &&
+                g_get_monotonic_time() < stall) {
+                if (vspTransferProcess(transfer) && migrationCheckTransfer(transfer, error) < 0)
+                    return -1;
+                info.status = g_steal_pointer(&before);
+                continue;
+            }
+            g_propagate_error(error, g_steal_pointer(&local));
             return -1;
+        }
         migrationTell(flow, transfer, &info, total);
         if (info.phase == VSP_MIGRATION_COMPLETED)
             return 0;

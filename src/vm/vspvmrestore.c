@@ -266,6 +266,10 @@ restoreRun(vspRestoreJob *job, GError **error)
     gboolean running = wanted == VSP_RUN_STATE_SAME ? vspSaveImageWasRunning(job->image)
                                                     : wanted == VSP_RUN_STATE_RUNNING;
 
+    if (vspFlowCheckCancelled(&job->flow, error) < 0)
+        return -1;
+    /* From here on the VM may run, and write to its disks: it is too late to call it off. */
+    vspQmpSetCancellable(job->qmp, NULL);
     vspMigrationRestore(job->qmp, &job->settings);
     if ((running ? vspGuestContinue(job->qmp, error) : vspGuestStop(job->qmp, error)) < 0) {
         g_prefix_error(error, "%s", _("the state is loaded, but the VM can't go on: "));

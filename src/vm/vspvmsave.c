@@ -231,6 +231,9 @@ saveOpen(vspSaveJob *job, GError **error)
 static int
 saveStop(vspSaveJob *job, GError **error)
 {
+    /* While it still runs, so that it is paused for less. */
+    if (vspMigrationPrepare(job->qmp, FALSE, &job->settings, error) < 0)
+        return -1;
     job->pausedAt = g_get_monotonic_time();
     if (!job->ran)
         return 0;
@@ -244,8 +247,7 @@ saveMigrate(vspSaveJob *job, GError **error)
     g_autofree char *uri = g_strconcat("fd:", vspTransferGetFdName(job->transfer), NULL);
     int rc;
 
-    if (vspMigrationPrepare(job->qmp, FALSE, &job->settings, error) < 0 ||
-        vspTransferHandOver(job->transfer, job->qmp, error) < 0)
+    if (vspTransferHandOver(job->transfer, job->qmp, error) < 0)
         return -1;
     vspQmpSetWatch(job->qmp, vspTransferGetFd(job->transfer), vspTransferWatch, job->transfer);
     job->transferAt = g_get_monotonic_time();

@@ -638,7 +638,7 @@ fakeQemuFree(fakeQemu *qemu)
 gboolean
 fakeQemuIsAlive(fakeQemu *qemu)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
 
     return !qemu->dead;
 }
@@ -646,7 +646,7 @@ fakeQemuIsAlive(fakeQemu *qemu)
 gboolean
 fakeQemuHasQuit(fakeQemu *qemu)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
 
     return qemu->quit;
 }
@@ -654,7 +654,7 @@ fakeQemuHasQuit(fakeQemu *qemu)
 const char *
 fakeQemuGetState(fakeQemu *qemu)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
 
     return qemu->state;
 }
@@ -662,7 +662,7 @@ fakeQemuGetState(fakeQemu *qemu)
 guint
 fakeQemuCount(fakeQemu *qemu, const char *command)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
 
     return GPOINTER_TO_UINT(g_hash_table_lookup(qemu->counts, command));
 }
@@ -670,7 +670,7 @@ fakeQemuCount(fakeQemu *qemu, const char *command)
 guint
 fakeQemuCountFds(fakeQemu *qemu)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
 
     return g_hash_table_size(qemu->fds);
 }
@@ -678,7 +678,7 @@ fakeQemuCountFds(fakeQemu *qemu)
 gboolean
 fakeQemuHasSettings(fakeQemu *qemu)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
 
     return qemu->bandwidth == BANDWIDTH && qemu->xbzrle && !qemu->events;
 }
@@ -686,7 +686,7 @@ fakeQemuHasSettings(fakeQemu *qemu)
 gboolean
 fakeQemuHadSettings(fakeQemu *qemu)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
 
     return qemu->hadSettings;
 }
@@ -694,7 +694,7 @@ fakeQemuHadSettings(fakeQemu *qemu)
 GBytes *
 fakeQemuGetReceived(fakeQemu *qemu)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&qemu->lock);
 
     return g_bytes_new(qemu->received->data, qemu->received->len);
 }
