@@ -9,15 +9,21 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "cache.h"
 #include "seekable.h"
 
-/* Where the file had no bytes there is a hole already, if only it is not written. */
+/* Where the file had no bytes there is a hole already, if only it is not written. For buffered writes
+ * XFS allocates ahead of them, and what it has taken is given back only if asked. */
 static int
 fileZero(vspEndpoint *ep, off_t offset, gsize len)
 {
-    if (offset >= ep->size)
+    gboolean isNew = offset >= ep->size;
+
+    if (isNew && vspCacheGetMode(ep->cache) == VSP_CACHE_DIRECT)
         return 0;
-    return fallocate(ep->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len) < 0 ? -errno : 0;
+    if (fallocate(ep->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len) == 0 || isNew)
+        return 0;
+    return -errno;
 }
 
 static gboolean

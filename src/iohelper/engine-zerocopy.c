@@ -24,6 +24,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,19 @@ inFlight(const vspJob *job, gboolean socket)
     return bytes;
 }
 
+/* A socket whose reader closes it with bytes unread drops them, and looks as empty as one that was
+ * read; only the pending error tells. */
+static int
+pendingError(const vspJob *job)
+{
+    int err = 0;
+    socklen_t len = sizeof(err);
+
+    if (getsockopt(job->stream->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+        return errno;
+    return err;
+}
+
 static int
 waitUntilDrained(vspJob *job, gboolean socket)
 {
@@ -75,6 +89,8 @@ waitUntilDrained(vspJob *job, gboolean socket)
         wait = MIN(wait * 2, DRAIN_WAIT_MAX_US);
     }
     job->statistics.stallSinkNs += vspNow() - began;
+    if (left == 0 && socket)
+        left = -pendingError(job);
     if (left < 0)
         return vspJobFail(job, VSP_OPERATION_WRITE, VSP_SIDE_STREAM, job->statistics.bytesOut, -left,
                           NULL);

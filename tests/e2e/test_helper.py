@@ -23,7 +23,7 @@ DATA = memoryview(random.Random(1).randbytes(LENGTHS[-1]))
 OLD = b"\xaa"
 DEVICE = 80 * MIB
 
-ENGINES = ["uring", "sync"]
+ENGINES = ["uring", "threads", "sync"]
 CACHES = ["direct", "dontcache", "paced", "cached"]
 TARGETS = ["ext4", "xfs", "tmpfs", "ext4-4k", "device-4k"]
 
