@@ -24,6 +24,7 @@
 #include "vspqmp.h"
 #include "vspqmpconnect.h"
 #include "vspqmpframer.h"
+#include "vspqmpmessage.h"
 
 /* The longest message taken. QEMU's longest, the schema of all commands, has some 200 KiB. Larger:
  * a peer that is not QEMU makes us allocate more. */
@@ -333,45 +334,6 @@ qmpSendRest(vspQmp *qmp, gint64 deadline, GError **error)
     return -1;
 }
 
-static char *
-qmpFormatCommand(const char *command, GVariant *arguments, const char *id)
-{
-    GVariantBuilder builder;
-    g_autoptr(GVariant) message = NULL;
-    g_autofree char *text = NULL;
-
-    g_variant_builder_init(&builder, G_VARIANT_TYPE_VARDICT);
-    g_variant_builder_add(&builder, "{sv}", "execute", g_variant_new_string(command));
-    if (arguments)
-        g_variant_builder_add(&builder, "{sv}", "arguments", arguments);
-    g_variant_builder_add(&builder, "{sv}", "id", g_variant_new_string(id));
-    message = g_variant_ref_sink(g_variant_builder_end(&builder));
-    text = vspJsonFormat(message);
-    return g_strconcat(text, "\n", NULL);
-}
-
-/* The value of "return", or QEMU's refusal as @error. */
-static GVariant *
-qmpTakeResult(const char *command, GVariant *reply, GError **error)
-{
-    g_autoptr(GVariant) failure = vspQmpGetDict(reply, "error");
-    g_autoptr(GVariant) result = NULL;
-
-    if (failure) {
-        const char *text = vspQmpGetString(failure, "desc");
-
-        vspSetError(error, VSP_ERROR_QEMU, _("QEMU refused '%s': %s"), command,
-                    text ? text : _("it gives no reason"));
-        return NULL;
-    }
-    result = g_variant_lookup_value(reply, "return", NULL);
-    if (!result) {
-        vspSetError(error, VSP_ERROR_QEMU, _("QEMU's answer to '%s' has no result"), command);
-        return NULL;
-    }
-    return g_steal_pointer(&result);
-}
-
 GVariant *
 vspQmpExecuteFull(
     vspQmp *qmp, const char *command, GVariant *arguments, int fd, guint timeout, GError **error)
@@ -380,7 +342,7 @@ vspQmpExecuteFull(
     g_autoptr(GVariant) owned = arguments ? g_variant_ref_sink(arguments) : NULL;
     g_autoptr(GVariant) reply = NULL;
     g_autofree char *id = g_strdup_printf("vmspool-%" G_GUINT64_FORMAT, ++qmp->lastId);
-    g_autofree char *text = qmpFormatCommand(command, owned, id);
+    g_autofree char *text = vspQmpMessageFormat(command, owned, id);
     int rc = 1;
 
     if (qmpCheckCancelled(qmp, error) < 0)
@@ -409,7 +371,7 @@ vspQmpExecuteFull(
         return NULL;
     if (rc < 0)
         g_clear_error(error);
-    return qmpTakeResult(command, reply, error);
+    return vspQmpMessageGetResult(command, reply, error);
 }
 
 GVariant *

@@ -11,66 +11,19 @@
 
 #include "fakeqemu.h"
 #include "testutil.h"
+#include "vmfixture.h"
 
 #define LENGTH (3 * 1024 * 1024 + 17)
 
-typedef struct {
-    char *dir;
-    char *monitor;
-    char *core;
-    GPtrArray *notices;
-} fixture;
-
 static void
-fixtureInit(fixture *f)
-{
-    f->dir = vspTestDirectory();
-    f->monitor = g_build_filename(f->dir, "monitor", NULL);
-    f->core = g_build_filename(f->dir, "core", NULL);
-    f->notices = g_ptr_array_new_with_free_func(g_free);
-}
-
-static void
-fixtureClear(fixture *f)
-{
-    vspTestRemove(f->dir);
-    g_ptr_array_unref(f->notices);
-    g_free(f->core);
-    g_free(f->monitor);
-    g_free(f->dir);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(fixture, fixtureClear)
-
-static void
-takeNotice(const char *notice, gpointer opaque)
-{
-    fixture *f = opaque;
-
-    g_ptr_array_add(f->notices, g_strdup(notice));
-}
-
-static vspVmOptions *
-fixtureOptions(fixture *f)
-{
-    vspVmOptions *options = vspVmOptionsNew();
-
-    vspVmOptionsSetNotice(options, takeNotice, f);
-    return options;
-}
-
-static void
-assertCore(fixture *f)
+assertCore(vmFixture *f)
 {
     g_autofree char *content = NULL;
     gsize len;
 
-    g_assert_true(g_file_get_contents(f->core, &content, &len, NULL));
+    g_assert_true(g_file_get_contents(f->file, &content, &len, NULL));
     g_assert_cmpuint(len, ==, LENGTH);
-    for (gsize i = 0; i < len; i++) {
-        if ((guint8)content[i] != fakeQemuByte(i))
-            g_error("byte %zu of the core differs", i);
-    }
+    vmFixtureAssertStream(content, len);
 }
 
 typedef struct {
@@ -159,18 +112,18 @@ testCase(gconstpointer opaque)
 {
     const dumpCase *expected = opaque;
     fakeQemuPlan plan = expected->plan;
-    g_auto(fixture) f = { 0 };
+    g_auto(vmFixture) f = { 0 };
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
     int rc;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     vspVmOptionsSetDumpFormat(options, expected->format);
     plan.streamLength = LENGTH;
     qemu = fakeQemuNew(f.monitor, &plan);
-    rc = vspVmDump(f.monitor, f.core, options, NULL, NULL, &error);
+    rc = vspVmDump(f.monitor, f.file, options, NULL, NULL, &error);
     if (expected->code < 0) {
         g_assert_no_error(error);
         g_assert_cmpint(rc, ==, 0);
@@ -180,7 +133,7 @@ testCase(gconstpointer opaque)
     } else {
         g_assert_error(error, VSP_ERROR, expected->code);
         g_assert_nonnull(strstr(error->message, expected->text));
-        g_assert_false(g_file_test(f.core, G_FILE_TEST_EXISTS));
+        g_assert_false(g_file_test(f.file, G_FILE_TEST_EXISTS));
     }
     g_assert_cmpint(fakeQemuIsAlive(qemu), ==, !expected->lost);
     if (!expected->lost) {
@@ -208,21 +161,21 @@ testCancel(gconstpointer opaque)
     const cancel *when = opaque;
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     fakeQemuPlan plan = when->plan;
-    g_auto(fixture) f = { 0 };
+    g_auto(vmFixture) f = { 0 };
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     plan.streamLength = LENGTH;
     plan.cancellable = cancellable;
     qemu = fakeQemuNew(f.monitor, &plan);
-    if (vspVmDump(f.monitor, f.core, options, cancellable, NULL, &error) == 0) {
+    if (vspVmDump(f.monitor, f.file, options, cancellable, NULL, &error) == 0) {
         assertCore(&f);
     } else {
         g_assert_error(error, VSP_ERROR, VSP_ERROR_ABORTED);
-        g_assert_false(g_file_test(f.core, G_FILE_TEST_EXISTS));
+        g_assert_false(g_file_test(f.file, G_FILE_TEST_EXISTS));
     }
     g_assert_cmpstr(fakeQemuGetState(qemu), ==, "running");
     g_assert_cmpuint(fakeQemuCountFds(qemu), ==, 0);

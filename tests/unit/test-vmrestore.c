@@ -14,6 +14,7 @@
 
 #include "fakeqemu.h"
 #include "testutil.h"
+#include "vmfixture.h"
 #include "vspfd.h"
 #include "vspio.h"
 #include "vspsaveimagepriv.h"
@@ -21,34 +22,6 @@
 #define LENGTH (3 * 1024 * 1024 + 17)
 #define XML "<domain type='kvm'><name>double</name><memory unit='MiB'>64</memory></domain>"
 #define MEMORY (64 * 1024 * 1024)
-
-typedef struct {
-    char *dir;
-    char *monitor;
-    char *image;
-    GPtrArray *notices;
-} fixture;
-
-static void
-fixtureInit(fixture *f)
-{
-    f->dir = vspTestDirectory();
-    f->monitor = g_build_filename(f->dir, "monitor", NULL);
-    f->image = g_build_filename(f->dir, "image", NULL);
-    f->notices = g_ptr_array_new_with_free_func(g_free);
-}
-
-static void
-fixtureClear(fixture *f)
-{
-    vspTestRemove(f->dir);
-    g_ptr_array_unref(f->notices);
-    g_free(f->image);
-    g_free(f->monitor);
-    g_free(f->dir);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(fixture, fixtureClear)
 
 typedef struct {
     gboolean running;
@@ -59,7 +32,7 @@ typedef struct {
 } imageKind;
 
 static void
-makeImage(fixture *f, const imageKind *kind)
+makeImage(vmFixture *f, const imageKind *kind)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) block = vspSaveImageBlockNew(XML, NULL, kind->running, kind->format, &error);
@@ -81,34 +54,7 @@ makeImage(fixture *f, const imageKind *kind)
         memset(header + 52, 0, 40);
     if (!kind->partial)
         memcpy(content->data, header, sizeof(header));
-    g_assert_true(g_file_set_contents(f->image, (const char *)content->data, content->len, NULL));
-}
-
-static void
-takeNotice(const char *notice, gpointer opaque)
-{
-    fixture *f = opaque;
-
-    g_ptr_array_add(f->notices, g_strdup(notice));
-}
-
-static gboolean
-fixtureWasTold(const fixture *f, const char *part)
-{
-    for (guint i = 0; i < f->notices->len; i++) {
-        if (strstr(g_ptr_array_index(f->notices, i), part))
-            return TRUE;
-    }
-    return FALSE;
-}
-
-static vspVmOptions *
-fixtureOptions(fixture *f)
-{
-    vspVmOptions *options = vspVmOptionsNew();
-
-    vspVmOptionsSetNotice(options, takeNotice, f);
-    return options;
+    g_assert_true(g_file_set_contents(f->file, (const char *)content->data, content->len, NULL));
 }
 
 static void
@@ -119,10 +65,7 @@ assertReceived(fakeQemu *qemu, gsize length)
     const guint8 *data = g_bytes_get_data(bytes, &len);
 
     g_assert_cmpuint(len, ==, length);
-    for (gsize i = 0; i < len; i++) {
-        if (data[i] != fakeQemuByte(i))
-            g_error("byte %zu that came in differs", i);
-    }
+    vmFixtureAssertStream(data, len);
 }
 
 /* --- into a QEMU that waits --- */
@@ -142,7 +85,7 @@ testGood(void)
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-        g_auto(fixture) f = { 0 };
+        g_auto(vmFixture) f = { 0 };
         g_autoptr(vspVmOptions) options = NULL;
         g_autoptr(fakeQemu) qemu = NULL;
         g_autoptr(GVariant) report = NULL;
@@ -152,13 +95,13 @@ testGood(void)
         const char *word = NULL;
         gsize len, lenAfter;
 
-        fixtureInit(&f);
+        vmFixtureInit(&f);
         makeImage(&f, &(imageKind){ .running = cases[i].ran, .seal = TRUE });
-        g_assert_true(g_file_get_contents(f.image, &before, &len, NULL));
-        options = fixtureOptions(&f);
+        g_assert_true(g_file_get_contents(f.file, &before, &len, NULL));
+        options = vmFixtureOptions(&f);
         vspVmOptionsSetRunState(options, cases[i].wanted);
         qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .state = "inmigrate", .memory = MEMORY });
-        g_assert_cmpint(vspVmRestore(f.image, f.monitor, NULL, options, NULL, &report, &error), ==,
+        g_assert_cmpint(vspVmRestore(f.file, f.monitor, NULL, options, NULL, &report, &error), ==,
                         0);
         g_assert_no_error(error);
         assertReceived(qemu, LENGTH);
@@ -169,7 +112,7 @@ testGood(void)
         g_assert_cmpstr(word, ==, cases[i].state);
         g_assert_cmpuint(f.notices->len, ==, 0);
 
-        g_assert_true(g_file_get_contents(f.image, &after, &lenAfter, NULL));
+        g_assert_true(g_file_get_contents(f.file, &after, &lenAfter, NULL));
         g_assert_cmpmem(before, len, after, lenAfter);
     }
 }
@@ -242,44 +185,44 @@ testFailure(gconstpointer opaque)
 {
     const failure *expected = opaque;
     fakeQemuPlan plan = expected->plan;
-    g_auto(fixture) f = { 0 };
+    g_auto(vmFixture) f = { 0 };
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
+    vmFixtureInit(&f);
     makeImage(&f, &expected->image);
-    options = fixtureOptions(&f);
+    options = vmFixtureOptions(&f);
     if (!plan.state)
         plan.state = "inmigrate";
     qemu = fakeQemuNew(f.monitor, &plan);
-    g_assert_cmpint(vspVmRestore(f.image, f.monitor, NULL, options, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmRestore(f.file, f.monitor, NULL, options, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, (int)expected->code);
     g_assert_nonnull(strstr(error->message, expected->text));
     g_assert_cmpuint(fakeQemuCountFds(qemu), ==, 0);
     if (expected->notice)
-        g_assert_true(fixtureWasTold(&f, expected->notice));
+        g_assert_true(vmFixtureWasTold(&f, expected->notice));
     /* Whatever becomes of it, the image stays. */
-    g_assert_true(g_file_test(f.image, G_FILE_TEST_EXISTS));
+    g_assert_true(g_file_test(f.file, G_FILE_TEST_EXISTS));
 }
 
 /* An image of somebody else's can have anything behind the state: a block device has. */
 static void
 testTrailing(void)
 {
-    g_auto(fixture) f = { 0 };
+    g_auto(vmFixture) f = { 0 };
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
+    vmFixtureInit(&f);
     makeImage(&f, &(imageKind){ .extra = 8 * 1024 * 1024 });
-    options = fixtureOptions(&f);
+    options = vmFixtureOptions(&f);
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .state = "inmigrate", .streamLength = LENGTH });
-    g_assert_cmpint(vspVmRestore(f.image, f.monitor, NULL, options, NULL, NULL, &error), ==, 0);
+    g_assert_cmpint(vspVmRestore(f.file, f.monitor, NULL, options, NULL, NULL, &error), ==, 0);
     g_assert_no_error(error);
     assertReceived(qemu, LENGTH);
-    g_assert_true(fixtureWasTold(&f, "goes on after the end"));
+    g_assert_true(vmFixtureWasTold(&f, "goes on after the end"));
 }
 
 static void
@@ -287,18 +230,18 @@ testCancel(gconstpointer opaque)
 {
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     fakeQemuPlan plan = *(const fakeQemuPlan *)opaque;
-    g_auto(fixture) f = { 0 };
+    g_auto(vmFixture) f = { 0 };
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
+    vmFixtureInit(&f);
     makeImage(&f, &(imageKind){ .seal = TRUE, .running = TRUE });
-    options = fixtureOptions(&f);
+    options = vmFixtureOptions(&f);
     plan.state = "inmigrate";
     plan.cancellable = cancellable;
     qemu = fakeQemuNew(f.monitor, &plan);
-    g_assert_cmpint(vspVmRestore(f.image, f.monitor, NULL, options, cancellable, NULL, &error), ==,
+    g_assert_cmpint(vspVmRestore(f.file, f.monitor, NULL, options, cancellable, NULL, &error), ==,
                     -1);
     g_assert_error(error, VSP_ERROR, VSP_ERROR_ABORTED);
     g_assert_cmpstr(fakeQemuGetState(qemu), !=, "running");
@@ -312,12 +255,12 @@ static const fakeQemuPlan cancelInTheMiddle = { .cancelAtByte = LENGTH / 2,
 /* --- into a command --- */
 
 static void
-assertCommandFails(fixture *f, const char *const *command, vspError code, const char *text)
+assertCommandFails(vmFixture *f, const char *const *command, vspError code, const char *text)
 {
-    g_autoptr(vspVmOptions) options = fixtureOptions(f);
+    g_autoptr(vspVmOptions) options = vmFixtureOptions(f);
     g_autoptr(GError) error = NULL;
 
-    g_assert_cmpint(vspVmRestore(f->image, NULL, command, options, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmRestore(f->file, NULL, command, options, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, (int)code);
     g_assert_nonnull(strstr(error->message, text));
 }
@@ -326,9 +269,9 @@ assertCommandFails(fixture *f, const char *const *command, vspError code, const 
 static void
 testCommands(void)
 {
-    g_auto(fixture) f = { 0 };
+    g_auto(vmFixture) f = { 0 };
 
-    fixtureInit(&f);
+    vmFixtureInit(&f);
     makeImage(&f, &(imageKind){ .seal = TRUE });
     assertCommandFails(&f, (const char *const[]){ "/bin/false", NULL }, VSP_ERROR_QEMU_LOST,
                        "'/bin/false' ended");
@@ -345,22 +288,22 @@ static void
 testArguments(void)
 {
     static const char *const command[] = { "/bin/true", NULL };
-    g_auto(fixture) f = { 0 };
+    g_auto(vmFixture) f = { 0 };
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
+    vmFixtureInit(&f);
     makeImage(&f, &(imageKind){ .seal = TRUE });
-    g_assert_cmpint(vspVmRestore(f.image, NULL, NULL, NULL, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmRestore(f.file, NULL, NULL, NULL, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, VSP_ERROR_INVALID_ARGUMENT);
     g_clear_error(&error);
-    g_assert_cmpint(vspVmRestore(f.image, f.monitor, command, NULL, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmRestore(f.file, f.monitor, command, NULL, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, VSP_ERROR_INVALID_ARGUMENT);
 }
 
 static gboolean
 readPid(gpointer opaque)
 {
-    fixture *f = opaque;
+    vmFixture *f = opaque;
     g_autofree char *path = g_build_filename(f->dir, "pid", NULL);
     g_autofree char *text = NULL;
 
@@ -381,7 +324,7 @@ cancelWhenStarted(gpointer opaque)
 static void
 testCancelCommand(void)
 {
-    g_auto(fixture) f = { 0 };
+    g_auto(vmFixture) f = { 0 };
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_autoptr(GError) error = NULL;
@@ -391,13 +334,13 @@ testCancelCommand(void)
     gpointer both[2] = { &f, cancellable };
     GThread *thread;
 
-    fixtureInit(&f);
+    vmFixtureInit(&f);
     makeImage(&f, &(imageKind){ .seal = TRUE });
-    options = fixtureOptions(&f);
+    options = vmFixtureOptions(&f);
     pidFile = g_build_filename(f.dir, "pid", NULL);
     script = g_strdup_printf("trap '' TERM; echo $$ > %s; while :; do sleep 0.1; done", pidFile);
     thread = g_thread_new("cancel", cancelWhenStarted, both);
-    g_assert_cmpint(vspVmRestore(f.image, NULL,
+    g_assert_cmpint(vspVmRestore(f.file, NULL,
                                  (const char *const[]){ "/bin/sh", "-c", script, NULL }, options,
                                  cancellable, NULL, &error),
                     ==, -1);

@@ -18,93 +18,11 @@
 
 #include "fakeqemu.h"
 #include "testutil.h"
+#include "vmfixture.h"
 #include "vspfd.h"
 #include "vspio.h"
 
 #define LENGTH (3 * 1024 * 1024 + 17)
-
-typedef struct {
-    char *dir;
-    char *monitor;
-    char *image;
-    GPtrArray *notices;
-    vspProgress last;
-} fixture;
-
-static void
-fixtureInit(fixture *f)
-{
-    *f = (fixture){ 0 };
-    f->dir = vspTestDirectory();
-    f->monitor = g_build_filename(f->dir, "monitor", NULL);
-    f->image = g_build_filename(f->dir, "image", NULL);
-    f->notices = g_ptr_array_new_with_free_func(g_free);
-}
-
-static void
-fixtureClear(fixture *f)
-{
-    vspTestRemove(f->dir);
-    g_ptr_array_unref(f->notices);
-    g_free(f->image);
-    g_free(f->monitor);
-    g_free(f->dir);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(fixture, fixtureClear)
-
-static void
-takeNotice(const char *notice, gpointer opaque)
-{
-    fixture *f = opaque;
-
-    g_ptr_array_add(f->notices, g_strdup(notice));
-}
-
-static void
-takeProgress(const vspProgress *progress, gpointer opaque)
-{
-    fixture *f = opaque;
-
-    g_assert_cmpint(progress->stage, >=, f->last.stage);
-    g_assert_cmpuint(progress->bytesIn, >=, f->last.bytesIn);
-    if (progress->bytesTotal) {
-        g_assert_cmpuint(progress->bytesIn, <=, progress->bytesTotal);
-        g_assert_cmpuint(progress->bytesOut, <=, progress->bytesTotal);
-    }
-    f->last = *progress;
-}
-
-static vspVmOptions *
-fixtureOptions(fixture *f)
-{
-    vspVmOptions *options = vspVmOptionsNew();
-
-    vspVmOptionsSetNotice(options, takeNotice, f);
-    vspVmOptionsSetProgress(options, takeProgress, f);
-    return options;
-}
-
-static gboolean
-fixtureWasTold(const fixture *f, const char *part)
-{
-    for (guint i = 0; i < f->notices->len; i++) {
-        if (strstr(g_ptr_array_index(f->notices, i), part))
-            return TRUE;
-    }
-    return FALSE;
-}
-
-/* Nothing but the monitor's socket is in the folder. */
-static void
-assertNoFile(fixture *f)
-{
-    g_autoptr(GDir) dir = g_dir_open(f->dir, 0, NULL);
-    const char *name;
-
-    while ((name = g_dir_read_name(dir)))
-        g_assert_cmpstr(name, ==, "monitor");
-}
 
 static void
 assertImage(const char *path, gboolean running)
@@ -126,10 +44,7 @@ assertImage(const char *path, gboolean running)
     g_assert_true(g_file_get_contents(path, &content, &len, NULL));
     offset = vspSaveImageGetPayloadOffset(image);
     g_assert_cmpuint(len, ==, offset + LENGTH);
-    for (gsize i = 0; i < LENGTH; i++) {
-        if ((guint8)content[offset + i] != fakeQemuByte(i))
-            g_error("byte %zu of the payload differs", i);
-    }
+    vmFixtureAssertStream(content + offset, LENGTH);
     g_assert_cmpint(stat(path, &st), ==, 0);
     g_assert_cmpint(st.st_mode & 07777, ==, 0600);
 }
@@ -139,7 +54,7 @@ assertImage(const char *path, gboolean running)
 static void
 testGood(void)
 {
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GVariant) report = NULL;
@@ -149,15 +64,15 @@ testGood(void)
     mode_t mask;
     int rc;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH });
     mask = umask(0);
-    rc = vspVmSave(f.monitor, f.image, options, NULL, &report, &error);
+    rc = vspVmSave(f.monitor, f.file, options, NULL, &report, &error);
     umask(mask);
     g_assert_no_error(error);
     g_assert_cmpint(rc, ==, 0);
-    assertImage(f.image, TRUE);
+    assertImage(f.file, TRUE);
     g_assert_true(fakeQemuHasQuit(qemu));
     g_assert_true(fakeQemuHadSettings(qemu));
     g_assert_cmpuint(fakeQemuCountFds(qemu), ==, 0);
@@ -175,18 +90,18 @@ testGood(void)
 static void
 testKeepPaused(void)
 {
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     vspVmOptionsSetKeepPaused(options, TRUE);
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, 0);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, 0);
     g_assert_no_error(error);
-    assertImage(f.image, TRUE);
+    assertImage(f.file, TRUE);
     g_assert_true(fakeQemuIsAlive(qemu));
     g_assert_cmpstr(fakeQemuGetState(qemu), ==, "postmigrate");
     g_assert_true(fakeQemuHasSettings(qemu));
@@ -199,18 +114,18 @@ testPaused(void)
     static const vspRunState states[] = { VSP_RUN_STATE_SAME, VSP_RUN_STATE_RUNNING };
 
     for (gsize i = 0; i < G_N_ELEMENTS(states); i++) {
-        g_auto(fixture) f;
+        g_auto(vmFixture) f;
         g_autoptr(vspVmOptions) options = NULL;
         g_autoptr(fakeQemu) qemu = NULL;
         g_autoptr(GError) error = NULL;
 
-        fixtureInit(&f);
-        options = fixtureOptions(&f);
+        vmFixtureInit(&f);
+        options = vmFixtureOptions(&f);
         vspVmOptionsSetRunState(options, states[i]);
         qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH, .state = "paused" });
-        g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, 0);
+        g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, 0);
         g_assert_no_error(error);
-        assertImage(f.image, states[i] == VSP_RUN_STATE_RUNNING);
+        assertImage(f.file, states[i] == VSP_RUN_STATE_RUNNING);
         g_assert_cmpuint(fakeQemuCount(qemu, "stop"), ==, 0);
         g_assert_cmpuint(fakeQemuCount(qemu, "cont"), ==, 0);
     }
@@ -219,18 +134,18 @@ testPaused(void)
 static void
 testSmallRoom(void)
 {
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH,
                                                    .memory = G_GUINT64_CONSTANT(1) << 60 });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, 0);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, 0);
     g_assert_no_error(error);
-    g_assert_true(fixtureWasTold(&f, "may not suffice"));
+    g_assert_true(vmFixtureWasTold(&f, "may not suffice"));
 }
 
 /* Words on the way that are known, and one that is not; and no events at all. */
@@ -241,36 +156,36 @@ testDetours(void)
                                            "device",         "wait-unplug",
                                            "pre-switchover", "flux-compensating",
                                            "cancelling",     NULL };
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     qemu = fakeQemuNew(
         f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH, .detours = detours, .noEvents = TRUE });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, 0);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, 0);
     g_assert_no_error(error);
-    assertImage(f.image, TRUE);
-    g_assert_true(fixtureWasTold(&f, "flux-compensating"));
+    assertImage(f.file, TRUE);
+    g_assert_true(vmFixtureWasTold(&f, "flux-compensating"));
 }
 
 /* QEMU ends by itself when all is said: the image counts. */
 static void
 testLostAfterwards(void)
 {
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH, .dieAt = "quit" });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, 0);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, 0);
     g_assert_no_error(error);
-    assertImage(f.image, TRUE);
+    assertImage(f.file, TRUE);
 }
 
 /* --- saves that fail --- */
@@ -436,21 +351,21 @@ testFailure(gconstpointer opaque)
 {
     const failure *expected = opaque;
     fakeQemuPlan plan = expected->plan;
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GVariant) report = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     plan.streamLength = LENGTH;
     qemu = fakeQemuNew(f.monitor, &plan);
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, &report, &error), ==, -1);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, &report, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, (int)expected->code);
     g_assert_nonnull(strstr(error->message, expected->text));
     g_assert_null(report);
-    assertNoFile(&f);
+    vmFixtureAssertNoFile(&f);
     if (expected->code == VSP_ERROR_NOT_RESTORED) {
         g_assert_nonnull(strstr(error->message, "\"cont\""));
         g_assert_nonnull(strstr(error->message, f.monitor));
@@ -499,25 +414,25 @@ testCancel(gconstpointer opaque)
     const cancel *when = opaque;
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     fakeQemuPlan plan = when->plan;
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     plan.streamLength = LENGTH;
     plan.cancellable = cancellable;
     qemu = fakeQemuNew(f.monitor, &plan);
-    if (vspVmSave(f.monitor, f.image, options, cancellable, NULL, &error) == 0) {
+    if (vspVmSave(f.monitor, f.file, options, cancellable, NULL, &error) == 0) {
         g_assert_no_error(error);
-        assertImage(f.image, TRUE);
+        assertImage(f.file, TRUE);
         g_assert_true(fakeQemuHasQuit(qemu));
         return;
     }
     g_assert_cmpstr(when->name, !=, "at-quit");
     g_assert_error(error, VSP_ERROR, VSP_ERROR_ABORTED);
-    assertNoFile(&f);
+    vmFixtureAssertNoFile(&f);
     g_assert_true(fakeQemuIsAlive(qemu));
     g_assert_cmpstr(fakeQemuGetState(qemu), ==, "running");
     g_assert_true(fakeQemuHasSettings(qemu));
@@ -539,24 +454,24 @@ testCancelAnywhere(void)
     for (int i = 0; i < 60; i++) {
         g_autoptr(GCancellable) cancellable = g_cancellable_new();
         GThread *thread;
-        g_auto(fixture) f;
+        g_auto(vmFixture) f;
         g_autoptr(vspVmOptions) options = NULL;
         g_autoptr(fakeQemu) qemu = NULL;
         g_autoptr(GError) error = NULL;
         int rc;
 
-        fixtureInit(&f);
-        options = fixtureOptions(&f);
+        vmFixtureInit(&f);
+        options = vmFixtureOptions(&f);
         qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH });
         thread = g_thread_new("cancel", cancelLater, cancellable);
-        rc = vspVmSave(f.monitor, f.image, options, cancellable, NULL, &error);
+        rc = vspVmSave(f.monitor, f.file, options, cancellable, NULL, &error);
         g_thread_join(thread);
         if (rc == 0) {
-            assertImage(f.image, TRUE);
+            assertImage(f.file, TRUE);
             g_assert_true(fakeQemuHasQuit(qemu));
         } else {
             g_assert_error(error, VSP_ERROR, VSP_ERROR_ABORTED);
-            assertNoFile(&f);
+            vmFixtureAssertNoFile(&f);
             g_assert_true(fakeQemuIsAlive(qemu));
             g_assert_cmpstr(fakeQemuGetState(qemu), ==, "running");
         }
@@ -567,29 +482,29 @@ testCancelAnywhere(void)
 static void
 testFailPaused(void)
 {
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     qemu = fakeQemuNew(
         f.monitor,
         &(fakeQemuPlan){ .streamLength = LENGTH, .state = "paused", .endStatus = "failed" });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, VSP_ERROR_QEMU);
     g_assert_cmpstr(fakeQemuGetState(qemu), ==, "paused");
     g_assert_cmpuint(fakeQemuCount(qemu, "cont"), ==, 0);
-    assertNoFile(&f);
+    vmFixtureAssertNoFile(&f);
 }
 
 /* The disk is full: that is what is said, and not the broken pipe that QEMU saw. */
 static void
 failFull(gpointer opaque)
 {
-    fixture *f = opaque;
-    g_autoptr(vspVmOptions) options = fixtureOptions(f);
+    vmFixture *f = opaque;
+    g_autoptr(vspVmOptions) options = vmFixtureOptions(f);
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
     struct rlimit limit = { .rlim_cur = 1024 * 1024, .rlim_max = 1024 * 1024 };
@@ -597,9 +512,9 @@ failFull(gpointer opaque)
     qemu = fakeQemuNew(f->monitor, &(fakeQemuPlan){ .streamLength = LENGTH });
     signal(SIGXFSZ, SIG_IGN);
     g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
-    g_assert_cmpint(vspVmSave(f->monitor, f->image, options, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmSave(f->monitor, f->file, options, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, VSP_ERROR_NO_SPACE);
-    g_assert_nonnull(strstr(error->message, f->image));
+    g_assert_nonnull(strstr(error->message, f->file));
     g_assert_nonnull(strstr(error->message, "at offset 1048576"));
     g_assert_cmpstr(fakeQemuGetState(qemu), ==, "running");
 }
@@ -607,93 +522,91 @@ failFull(gpointer opaque)
 static void
 testFull(void)
 {
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
 
-    fixtureInit(&f);
+    vmFixtureInit(&f);
     vspTestInChild(failFull, &f);
     unlink(f.monitor);
-    assertNoFile(&f);
+    vmFixtureAssertNoFile(&f);
 }
 
 static void
 testNoHelper(void)
 {
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(vspFileWrapperOptions) wrapper = vspFileWrapperOptionsNew();
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     vspFileWrapperOptionsSetHelperPath(wrapper, "/nonexistent/helper");
     vspVmOptionsSetWrapper(options, wrapper);
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, VSP_ERROR_HELPER_MISSING);
     g_assert_cmpuint(fakeQemuCount(qemu, "stop"), ==, 0);
-    assertNoFile(&f);
+    vmFixtureAssertNoFile(&f);
 }
 
 static void
 testBadXml(void)
 {
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
     vspVmOptionsSetDomainXml(options, "<domain><name>x</nam");
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, VSP_ERROR_INVALID_ARGUMENT);
     g_assert_cmpuint(fakeQemuCount(qemu, "stop"), ==, 0);
-    assertNoFile(&f);
+    vmFixtureAssertNoFile(&f);
 }
 
 /* A file that is replaced stays as it is until the new one is durable, and for good if it fails. */
 static void
 testReplace(void)
 {
-    g_auto(fixture) f;
+    g_auto(vmFixture) f;
     g_autoptr(vspVmOptions) options = NULL;
     g_autoptr(fakeQemu) qemu = NULL;
     g_autoptr(GError) error = NULL;
     g_autofree char *content = NULL;
 
-    fixtureInit(&f);
-    options = fixtureOptions(&f);
-    g_assert_true(g_file_set_contents(f.image, "precious", -1, NULL));
+    vmFixtureInit(&f);
+    options = vmFixtureOptions(&f);
+    g_assert_true(g_file_set_contents(f.file, "precious", -1, NULL));
 
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, VSP_ERROR_EXISTS);
     g_clear_error(&error);
     g_clear_pointer(&qemu, fakeQemuFree);
 
     vspVmOptionsSetOverwrite(options, TRUE);
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH, .endStatus = "failed" });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, -1);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, -1);
     g_assert_error(error, VSP_ERROR, VSP_ERROR_QEMU);
     g_clear_error(&error);
-    g_assert_true(g_file_get_contents(f.image, &content, NULL, NULL));
+    g_assert_true(g_file_get_contents(f.file, &content, NULL, NULL));
     g_assert_cmpstr(content, ==, "precious");
-    g_assert_cmpint(unlink(f.image), ==, 0);
-    assertNoFile(&f);
+    g_assert_cmpint(unlink(f.file), ==, 0);
+    vmFixtureAssertNoFile(&f);
     g_clear_pointer(&qemu, fakeQemuFree);
 
-    g_assert_true(g_file_set_contents(f.image, "precious", -1, NULL));
-    f.last.stage = VSP_STAGE_SETUP;
-    f.last.bytesIn = 0;
+    g_assert_true(g_file_set_contents(f.file, "precious", -1, NULL));
     qemu = fakeQemuNew(f.monitor, &(fakeQemuPlan){ .streamLength = LENGTH });
-    g_assert_cmpint(vspVmSave(f.monitor, f.image, options, NULL, NULL, &error), ==, 0);
+    g_assert_cmpint(vspVmSave(f.monitor, f.file, options, NULL, NULL, &error), ==, 0);
     g_assert_no_error(error);
-    assertImage(f.image, TRUE);
-    g_assert_cmpint(unlink(f.image), ==, 0);
+    assertImage(f.file, TRUE);
+    g_assert_cmpint(unlink(f.file), ==, 0);
     g_clear_pointer(&qemu, fakeQemuFree);
-    assertNoFile(&f);
+    vmFixtureAssertNoFile(&f);
 }
 
 int

@@ -1,5 +1,5 @@
 /*
- * vspqmpvalue.c: members of QMP messages
+ * vspqmpmessage.c: QMP messages, made and taken apart
  *
  * A member that is missing, or of another type than asked for, is the same as one that is not
  * there: QEMU's answers grow and shrink with its version.
@@ -8,7 +8,12 @@
  */
 #include "config.h"
 
+#include <glib/gi18n-lib.h>
+
+#include "vsperrorpriv.h"
+#include "vspjson.h"
 #include "vspqmp.h"
+#include "vspqmpmessage.h"
 
 const char *
 vspQmpGetString(GVariant *dict, const char *key)
@@ -64,4 +69,42 @@ vspQmpGetStrings(GVariant *dict, const char *key)
     }
     g_ptr_array_add(strings, NULL);
     return (char **)g_ptr_array_free(strings, FALSE);
+}
+
+char *
+vspQmpMessageFormat(const char *command, GVariant *arguments, const char *id)
+{
+    GVariantBuilder builder;
+    g_autoptr(GVariant) message = NULL;
+    g_autofree char *text = NULL;
+
+    g_variant_builder_init(&builder, G_VARIANT_TYPE_VARDICT);
+    g_variant_builder_add(&builder, "{sv}", "execute", g_variant_new_string(command));
+    if (arguments)
+        g_variant_builder_add(&builder, "{sv}", "arguments", arguments);
+    g_variant_builder_add(&builder, "{sv}", "id", g_variant_new_string(id));
+    message = g_variant_ref_sink(g_variant_builder_end(&builder));
+    text = vspJsonFormat(message);
+    return g_strconcat(text, "\n", NULL);
+}
+
+GVariant *
+vspQmpMessageGetResult(const char *command, GVariant *reply, GError **error)
+{
+    g_autoptr(GVariant) failure = vspQmpGetDict(reply, "error");
+    g_autoptr(GVariant) result = NULL;
+
+    if (failure) {
+        const char *text = vspQmpGetString(failure, "desc");
+
+        vspSetError(error, VSP_ERROR_QEMU, _("QEMU refused '%s': %s"), command,
+                    text ? text : _("it gives no reason"));
+        return NULL;
+    }
+    result = g_variant_lookup_value(reply, "return", NULL);
+    if (!result) {
+        vspSetError(error, VSP_ERROR_QEMU, _("QEMU's answer to '%s' has no result"), command);
+        return NULL;
+    }
+    return g_steal_pointer(&result);
 }
