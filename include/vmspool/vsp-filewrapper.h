@@ -119,7 +119,8 @@ void vspFileWrapperOptionsSetStrict(vspFileWrapperOptions *options, gboolean str
 
 /**
  * vspFileWrapperOptionsSetEngine:
- * @engine: (nullable): "uring", "threads", "zerocopy" or "sync"; NULL chooses by what the host can do
+ * @engine: (nullable): "uring", "threads", "zerocopy" or "sync"; NULL or "auto" chooses by
+ *   what the host can do. An unknown word makes vspFileWrapperFdNewWithOptions() fail.
  *
  * Since: 0.1
  */

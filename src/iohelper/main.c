@@ -99,8 +99,13 @@ setUp(vspJob *job, const vspHelperOptions *options)
         job->writing = TRUE;
         break;
     default:
-        return vspJobFail(job, VSP_OPERATION_SETUP, VSP_SIDE_FILE, 0, EINVAL,
-                          N_("open for both reading and writing"));
+        /* A terminal, a socket. The library says the direction by which of the two it is, so that a copy
+         * may go there; a file that it wraps is never one of these. */
+        if (options->statusFd < 0 || options->fd > STDOUT_FILENO)
+            return vspJobFail(job, VSP_OPERATION_SETUP, VSP_SIDE_FILE, 0, EINVAL,
+                              N_("open for both reading and writing"));
+        job->writing = options->fd == STDOUT_FILENO;
+        break;
     }
     job->file = openEnd(job, options->fd, VSP_SIDE_FILE, options->faultFile);
     if (!job->file)

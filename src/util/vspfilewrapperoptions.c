@@ -32,6 +32,9 @@ static const char *const transports[] = {
     [VSP_TRANSPORT_SOCKET] = "socket",
 };
 
+/* Of every helper that speaks our protocol; a build without io_uring lacks one, and says so itself. */
+static const char *const engines[] = { "auto", "uring", "threads", "zerocopy", "sync" };
+
 static int
 wordIndex(const char *word, const char *const *words, gsize count)
 {
@@ -238,6 +241,8 @@ vspFileWrapperOptionsCheck(const vspFileWrapperOptions *options, const char *nam
     else if (options->ioPriority && !vspIoPriorityIsValid(options->ioPriority))
         vspSetError(error, code, _("cannot wrap '%s': no such I/O priority: '%s'"), name,
                     options->ioPriority);
+    else if (options->engine && wordIndex(options->engine, engines, G_N_ELEMENTS(engines)) < 0)
+        vspSetError(error, code, _("cannot wrap '%s': no such engine: '%s'"), name, options->engine);
     else
         return 0;
     return -1;

@@ -231,13 +231,14 @@ migrationFail(const vspMigrationInfo *info, GError **error)
     return -1;
 }
 
-/* The verdict, if it is a failure that ended the stream before QEMU was through. */
+/* The verdict, if it is a failure that ended the stream before QEMU was through. A reader that closed its
+ * end is none yet: that is QEMU, which has what it wants or has failed, and is about to tell which. */
 static int
 migrationCheckTransfer(vspTransfer *transfer, GError **error)
 {
     const GError *failure = vspTransferGetFailure(transfer);
 
-    if (!failure)
+    if (!failure || g_error_matches(failure, VSP_ERROR, VSP_ERROR_READER_GONE))
         return 0;
     g_propagate_error(error, g_error_copy(failure));
     return -1;
@@ -294,7 +295,7 @@ vspMigrationWait(vspQmp *qmp, vspFlow *flow, vspTransfer *transfer, guint64 tota
             told = TRUE;
         }
 
-        /* A good verdict before QEMU's last word: it has ended the stream, and is about to tell. */
+        /* A verdict before QEMU's last word: it has ended the stream, and is about to tell. */
         if (vspTransferProcess(transfer) && !ended) {
             if (migrationCheckTransfer(transfer, error) < 0)
                 return -1;
@@ -305,6 +306,12 @@ vspMigrationWait(vspQmp *qmp, vspFlow *flow, vspTransfer *transfer, guint64 tota
             stall = vspDeadline(STALL_MS);
         moved = flow->progress.bytesOut;
         if (g_get_monotonic_time() >= stall) {
+            const GError *failure = ended ? vspTransferGetFailure(transfer) : NULL;
+
+            if (failure) {
+                g_propagate_error(error, g_error_copy(failure));
+                return -1;
+            }
             vspSetError(
                 error, VSP_ERROR_TIMED_OUT,
                 _("nothing has moved for a long time; QEMU's migration is in the state '%s'"),

@@ -150,7 +150,8 @@ dumpPrepare(vspDumpJob *job, const char *path, GError **error)
 
     name = vspGuestGetName(job->qmp);
     uuid = vspGuestGetUuid(job->qmp);
-    vspFlowReportString(&job->flow, "guest", name);
+    /* As a save calls one that has none. */
+    vspFlowReportString(&job->flow, "guest", name ? name : "vm");
     vspFlowReportString(&job->flow, "uuid", uuid);
     vspFlowReportString(&job->flow, "format", job->flow.options->dumpFormat);
     vspFlowReportString(&job->flow, "qemu-version", vspQmpGetVersion(job->qmp));
