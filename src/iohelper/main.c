@@ -183,9 +183,10 @@ int
 main(int argc, char **argv)
 {
     guint64 began = vspNow();
-    vspHelperOptions options;
+    /* Static, because nothing of them is ever freed: they are the process. */
+    static vspHelperOptions options;
+    static vspJob job;
     g_autoptr(GError) error = NULL;
-    vspJob job = { 0 };
     int rc;
 
     if (!vspHelperOptionsParse(&options, argc, argv, &error)) {

@@ -9,7 +9,12 @@
 
 #include "vsperrorpriv.h"
 
-G_DEFINE_QUARK(vsp-error-quark, vsp_error)
+GQuark
+vsp_error_quark(void)
+{
+    /* Asked each time: the macro of GLib keeps the answer where two threads race for it. */
+    return g_quark_from_static_string("vsp-error-quark");
+}
 
 static const char *const codeNames[] = {
     [VSP_ERROR_FAILED] = "failed",

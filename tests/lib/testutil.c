@@ -171,6 +171,21 @@ vspTestSkip(const char *reason)
     g_test_fail();
 }
 
+guint
+vspTestRounds(guint count)
+{
+    return g_getenv("VSPTEST_SLOW") ? MAX(count / 8, 2) : count;
+}
+
+gboolean
+vspTestLeaveOut(void)
+{
+    static guint calls;
+
+    /* A prime: no loop within another has that period. */
+    return g_getenv("VSPTEST_SLOW") && calls++ % 7 != 0;
+}
+
 void
 vspTestWaitFor(gboolean (*condition)(gpointer), gpointer opaque, const char *what)
 {

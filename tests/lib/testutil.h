@@ -29,6 +29,12 @@ void vspTestAddData(const char *path, gconstpointer data, void (*func)(gconstpoi
  * return. */
 void vspTestSkip(const char *reason);
 
+/* @count, or less of it where everything is slow: under a sanitizer. */
+guint vspTestRounds(guint count);
+
+/* Called for each of many combinations: TRUE for those to leave out, which are none elsewhere. */
+gboolean vspTestLeaveOut(void);
+
 /* Microseconds, for vspPollOne() and vspChildWait(): now and the limit. */
 gint64 vspTestDeadline(void);
 

@@ -156,7 +156,7 @@ abortInThread(gpointer wfd)
 static void
 testByMany(void)
 {
-    for (guint i = 0; i < 50; i++) {
+    for (guint i = 0; i < vspTestRounds(50); i++) {
         g_auto(vspFd) fd = vspTestOpen("/dev/null", O_WRONLY);
         g_autoptr(vspFileWrapperFd) wfd = wrapperNew(&fd, "NAME", 0);
         GThread *threads[3];
