@@ -13,6 +13,7 @@ typedef struct {
     vspToolMove move;
     char *qmp;
     char *format;
+    gboolean full; /* write zeros out */
     gboolean force;
     gboolean quiet;
     gboolean json;
@@ -32,6 +33,7 @@ static void
 printSummary(GVariant *report)
 {
     guint64 bytes = vspToolReportNumber(report, "transfer/bytes-out");
+    guint64 holes = vspToolReportNumber(report, "transfer/hole-bytes");
     guint64 time = vspToolReportNumber(report, "total-ns");
     g_autofree char *guest = vspToolEscape(vspToolReportText(report, "guest"));
     g_autofree char *file = vspToolEscape(vspToolReportText(report, "file"));
@@ -43,6 +45,11 @@ printSummary(GVariant *report)
             vspToolReportText(report, "format"), size, took, rate,
             vspToolReportText(report, "transfer/engine"),
             vspToolReportText(report, "transfer/cache"));
+    if (holes > 0) {
+        g_autofree char *left = vspToolFormatSize(holes);
+
+        g_print(_("%s of it are zeros that take no room on the disk\n"), left);
+    }
 }
 
 static int
@@ -55,6 +62,8 @@ dumpRun(vspDumpArgs *args, const char *path)
     g_autoptr(GError) error = NULL;
     GCancellable *cancellable = vspToolCancellable();
 
+    /* The compressed formats have no zeros to leave out, and need not be searched for any. */
+    args->move.sparse = !args->full && (!args->format || g_str_equal(args->format, "elf"));
     wrapper = vspToolMoveToOptions(&args->move, &error);
     if (!wrapper)
         return vspToolUsage("dump", "%s", error->message);
@@ -88,6 +97,8 @@ vspCmdDump(int argc, char **argv)
           N_("SOCKET") },
         { "format", 0, 0, G_OPTION_ARG_STRING, &args.format,
           N_("elf (the default), or one of the other formats that this QEMU has"), N_("FORMAT") },
+        { "no-sparse", 0, 0, G_OPTION_ARG_NONE, &args.full,
+          N_("Write the zeros of an elf dump too, instead of leaving holes"), NULL },
         { "force", 'f', 0, G_OPTION_ARG_NONE, &args.force, N_("Replace a file that holds data"),
           NULL },
         { "quiet", 'q', 0, G_OPTION_ARG_NONE, &args.quiet,
@@ -102,7 +113,7 @@ vspCmdDump(int argc, char **argv)
         NULL);
 
     g_option_context_add_main_entries(context, entries, GETTEXT_PACKAGE);
-    vspToolMoveAddTo(&args.move, context, VSP_TOOL_MOVE_TRANSPORT | VSP_TOOL_MOVE_WRITES);
+    vspToolMoveAddTo(&args.move, context, VSP_TOOL_MOVE_TRANSPORT);
     if (!vspToolParse(context, "dump", &argc, &argv))
         return VSP_EXIT_USAGE;
     if (argc != 2)

@@ -9,9 +9,10 @@
 
 #include "zeros.h"
 
-/* Shorter runs are written. A smaller number saves more space on memory that is zero here and there,
- * and costs an extent in the file and an I/O more for each hole. */
-#define RUN_MIN (64 * 1024)
+/* Shorter runs are written. Half of 64 KiB, so that a run of that size which lies across the blocks
+ * of the file (in an ELF core all memory does) still counts. Less saves more on memory that is zero
+ * here and there, and costs an extent in the file and an I/O more for each hole. */
+#define RUN_MIN (32 * 1024)
 
 static gboolean
 isZero(const char *buf, gsize len)

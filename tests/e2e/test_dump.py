@@ -37,6 +37,21 @@ def test_large_guest(guest, folder):
     vsptest.verify_core(folder / "core", vm)
 
 
+def test_zeros_take_no_room(guest, folder):
+    # Three quarters of the guest's memory stay zero.
+    vm = guest(share=192)
+    size = {}
+    for name, way in {"sparse": [], "full": ["--no-sparse"]}.items():
+        core = folder / name
+        report = last_json(vmspool("dump", "--qmp", vm.path, "--json", "--bypass-cache", *way, core).stdout)
+        vsptest.verify_core(core, vm)
+        size[name] = core.stat()
+        assert bool(report["transfer"]["hole-bytes"]) == (name == "sparse")
+    assert size["sparse"].st_size == size["full"].st_size
+    assert size["full"].st_blocks * 512 >= size["full"].st_size
+    assert size["sparse"].st_blocks * 512 < size["full"].st_size / 2
+
+
 def test_twice(guest, folder):
     vm = guest()
     for name in ["one", "two"]:

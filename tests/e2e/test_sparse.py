@@ -40,7 +40,7 @@ def test_save(targets, target, engine, cache):
     save(path, DATA, "--sparse", f"--engine={engine}", f"--cache={cache}")
     check_saved(path, 0, DATA)
     if not is_device(path):
-        # Runs shorter than 64 KiB, and the blocks at their edges, are written.
+        # Runs shorter than 32 KiB, and the blocks at their edges, are written.
         assert os.stat(path).st_blocks * 512 < len(DATA) - ZEROS + 2 * MIB
         assert restore(path, f"--engine={engine}", f"--cache={cache}") == DATA
 
