@@ -64,6 +64,8 @@ printSummary(GVariant *report)
     /* On stderr: stdout may be the copy. */
     g_printerr(_("Copied %s in %s, %s (%s, %s)\n"), size, took, rate,
                vspToolReportText(report, "engine"), vspToolReportText(report, "cache"));
+    if (vspToolReportText(report, "digest"))
+        g_printerr(_("XXH3-128: %s\n"), vspToolReportText(report, "digest"));
 }
 
 int
@@ -72,9 +74,12 @@ vspCmdCopy(int argc, char **argv)
     g_auto(vspToolMove) move = { 0 };
     gboolean json = FALSE;
     gboolean force = FALSE;
+    gboolean digest = FALSE;
     gboolean quiet = FALSE;
     const GOptionEntry entries[] = {
         { "force", 'f', 0, G_OPTION_ARG_NONE, &force, N_("Replace a file that holds data"), NULL },
+        { "digest", 0, 0, G_OPTION_ARG_NONE, &digest,
+          N_("Tell the XXH3-128 of the file that is written, or of the one that is read"), NULL },
         { "quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, N_("No progress and no summary"), NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, N_("Print the statistics as JSON"), NULL },
         { NULL, 0, 0, 0, NULL, NULL, NULL },
@@ -98,6 +103,7 @@ vspCmdCopy(int argc, char **argv)
     options = vspToolMoveToOptions(&move, &error);
     if (!options)
         return vspToolUsage("copy", "%s", error->message);
+    vspFileWrapperOptionsSetDigest(options, digest);
     if (json && g_str_equal(argv[2], "-"))
         return vspToolUsage("copy", _("--json and a copy to stdout would mix"));
 

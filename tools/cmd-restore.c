@@ -18,6 +18,7 @@ typedef struct {
     gboolean useRecorded;
     gboolean running;
     gboolean paused;
+    gboolean noDigest;
     gboolean quiet;
     gboolean json;
 } vspRestoreArgs;
@@ -130,6 +131,7 @@ restoreInto(vspRestoreArgs *args, const char *path, const char *const *command)
 
     progress = vspToolProgressNew(_("Restoring"), args->quiet || args->json);
     vspVmOptionsSetWrapper(options, wrapper);
+    vspVmOptionsSetDigest(options, !args->noDigest);
     if (args->running || args->paused)
         vspVmOptionsSetRunState(options,
                                 args->running ? VSP_RUN_STATE_RUNNING : VSP_RUN_STATE_PAUSED);
@@ -197,6 +199,8 @@ vspCmdRestore(int argc, char **argv)
           N_("Let the VM run, whatever the image says"), NULL },
         { "paused", 0, 0, G_OPTION_ARG_NONE, &args.paused,
           N_("Leave the VM paused, whatever the image says"), NULL },
+        { "no-digest", 0, 0, G_OPTION_ARG_NONE, &args.noDigest,
+          N_("Do not check the image against its digest"), NULL },
         { "quiet", 'q', 0, G_OPTION_ARG_NONE, &args.quiet,
           N_("No progress, no notes and no summary"), NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &args.json, N_("Print the statistics as JSON"), NULL },

@@ -17,6 +17,7 @@ typedef struct {
     gboolean paused;
     gboolean keepPaused;
     gboolean force;
+    gboolean noDigest;
     gboolean quiet;
     gboolean json;
 } vspSaveArgs;
@@ -66,6 +67,7 @@ saveRun(vspSaveArgs *args, const char *path)
 
     progress = vspToolProgressNew(_("Saving"), args->quiet || args->json);
     vspVmOptionsSetWrapper(options, wrapper);
+    vspVmOptionsSetDigest(options, !args->noDigest);
     vspVmOptionsSetDomainXml(options, xml);
     vspVmOptionsSetKeepPaused(options, args->keepPaused);
     vspVmOptionsSetOverwrite(options, args->force);
@@ -105,6 +107,8 @@ vspCmdSave(int argc, char **argv)
           N_("Leave QEMU paused instead of ending it"), NULL },
         { "force", 'f', 0, G_OPTION_ARG_NONE, &args.force, N_("Replace a file that holds data"),
           NULL },
+        { "no-digest", 0, 0, G_OPTION_ARG_NONE, &args.noDigest,
+          N_("Do not put a digest of the VM's state into the image"), NULL },
         { "quiet", 'q', 0, G_OPTION_ARG_NONE, &args.quiet,
           N_("No progress, no notes and no summary"), NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &args.json, N_("Print the statistics as JSON"), NULL },

@@ -179,6 +179,27 @@ void vspFileWrapperOptionsSetHelperPath(vspFileWrapperOptions *options, const ch
 void vspFileWrapperOptionsSetLength(vspFileWrapperOptions *options, guint64 length);
 
 /**
+ * vspFileWrapperOptionsSetDigest:
+ * @digest: TRUE to have the XXH3-128 of what is in the file, behind the plain length
+ *
+ * It is in the statistics, as "digest". Of a file that is written it is what its bytes should be; of one
+ * that is read, what they are.
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperOptionsSetDigest(vspFileWrapperOptions *options, gboolean digest);
+
+/**
+ * vspFileWrapperOptionsSetPlainLength:
+ * @length: bytes at the start that are moved as they are, and left out of the digest; 0 for none
+ *
+ * For a header that goes through the same stream as what it describes.
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperOptionsSetPlainLength(vspFileWrapperOptions *options, guint64 length);
+
+/**
  * vspFileDirectFdFlag:
  *
  * Returns: the open(2) flag that bypasses the page cache, 0 where the system has none. The helper

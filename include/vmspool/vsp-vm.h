@@ -57,6 +57,12 @@ void vspVmOptionsSetOverwrite(vspVmOptions *options, gboolean overwrite);
 /** vspVmOptionsSetDomainXml: @xml: (nullable): copied; NULL generates one (save). Since: 0.1 */
 void vspVmOptionsSetDomainXml(vspVmOptions *options, const char *xml);
 
+/**
+ * vspVmOptionsSetDigest: FALSE: do not seal the image with a digest (save), do not compare the image
+ *   with the one in its seal (restore). TRUE by default. Since: 0.1
+ */
+void vspVmOptionsSetDigest(vspVmOptions *options, gboolean digest);
+
 /** vspVmOptionsSetDumpFormat: @format: QEMU's word, "elf" by default (dump). Since: 0.1 */
 void vspVmOptionsSetDumpFormat(vspVmOptions *options, const char *format);
 

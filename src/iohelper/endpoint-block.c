@@ -36,6 +36,7 @@ static const vspEndpointOps blockOps = {
     .complete = vspPlainComplete,
     .zero = blockZero,
     .isHole = vspPlainIsHole,
+    .finish = vspPlainFinish,
     .truncate = blockTruncate,
     .sync = vspSeekableSync,
     .close = vspPlainClose,

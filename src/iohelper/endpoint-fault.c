@@ -31,7 +31,6 @@ typedef struct {
 
 typedef struct {
     vspEndpoint base;
-    vspEndpoint *inner;
     GArray *rules;
     guint counts[16]; /* calls so far, by operation */
 } FaultEndpoint;
@@ -102,8 +101,8 @@ faultRead(vspEndpoint *ep, void *buf, gsize len)
     int what;
 
     if (!strike(fault, VSP_OPERATION_READ, &what))
-        return vspEndpointRead(fault->inner, buf, len);
-    return what == SHORT ? vspEndpointRead(fault->inner, buf, MAX(len / 2, 1)) : -what;
+        return vspEndpointRead(ep->inner, buf, len);
+    return what == SHORT ? vspEndpointRead(ep->inner, buf, MAX(len / 2, 1)) : -what;
 }
 
 static ssize_t
@@ -113,8 +112,8 @@ faultWrite(vspEndpoint *ep, const void *buf, gsize len)
     int what;
 
     if (!strike(fault, VSP_OPERATION_WRITE, &what))
-        return vspEndpointWrite(fault->inner, buf, len);
-    return what == SHORT ? vspEndpointWrite(fault->inner, buf, MAX(len / 2, 1)) : -what;
+        return vspEndpointWrite(ep->inner, buf, len);
+    return what == SHORT ? vspEndpointWrite(ep->inner, buf, MAX(len / 2, 1)) : -what;
 }
 
 /* At an offset the inner end does the I/O unhindered, and complete() spoils the result: so it is for
@@ -122,13 +121,13 @@ faultWrite(vspEndpoint *ep, const void *buf, gsize len)
 static ssize_t
 faultPread(vspEndpoint *ep, void *buf, gsize len, off_t offset)
 {
-    return vspEndpointPread(faultOf(ep)->inner, buf, len, offset);
+    return vspEndpointPread(ep->inner, buf, len, offset);
 }
 
 static ssize_t
 faultPwrite(vspEndpoint *ep, const void *buf, gsize len, off_t offset)
 {
-    return vspEndpointPwrite(faultOf(ep)->inner, buf, len, offset);
+    return vspEndpointPwrite(ep->inner, buf, len, offset);
 }
 
 static ssize_t
@@ -150,13 +149,19 @@ faultComplete(vspEndpoint *ep,
 static int
 faultZero(vspEndpoint *ep, off_t offset, gsize len)
 {
-    return vspEndpointZero(faultOf(ep)->inner, offset, len);
+    return vspEndpointZero(ep->inner, offset, len);
 }
 
 static gboolean
 faultIsHole(vspEndpoint *ep, off_t offset, gsize len)
 {
-    return vspEndpointIsHole(faultOf(ep)->inner, offset, len);
+    return vspEndpointIsHole(ep->inner, offset, len);
+}
+
+static int
+faultFinish(vspEndpoint *ep)
+{
+    return vspEndpointFinish(ep->inner);
 }
 
 static int
@@ -166,7 +171,7 @@ faultTruncate(vspEndpoint *ep, off_t end)
 
     return strike(faultOf(ep), VSP_OPERATION_TRUNCATE, &what)
                ? -what
-               : vspEndpointTruncate(faultOf(ep)->inner, end);
+               : vspEndpointTruncate(ep->inner, end);
 }
 
 static int
@@ -175,13 +180,13 @@ faultSync(vspEndpoint *ep)
     int what;
 
     return strike(faultOf(ep), VSP_OPERATION_SYNC, &what) ? -what
-                                                          : vspEndpointSync(faultOf(ep)->inner);
+                                                          : vspEndpointSync(ep->inner);
 }
 
 static int
 faultClose(vspEndpoint *ep)
 {
-    int rc = vspEndpointClose(faultOf(ep)->inner);
+    int rc = vspEndpointClose(ep->inner);
     int what;
 
     return strike(faultOf(ep), VSP_OPERATION_CLOSE, &what) ? -what : rc;
@@ -192,7 +197,7 @@ faultFree(vspEndpoint *ep)
 {
     FaultEndpoint *fault = faultOf(ep);
 
-    vspEndpointFree(fault->inner);
+    vspEndpointFree(ep->inner);
     g_array_unref(fault->rules);
     g_free(fault);
 }
@@ -206,6 +211,7 @@ static const vspEndpointOps faultOps = {
     .complete = faultComplete,
     .zero = faultZero,
     .isHole = faultIsHole,
+    .finish = faultFinish,
     .truncate = faultTruncate,
     .sync = faultSync,
     .close = faultClose,
@@ -255,7 +261,7 @@ vspEndpointFaultNew(vspEndpoint *inner, const char *spec)
     fault->base.start = inner->start;
     fault->base.size = inner->size;
     fault->base.cache = inner->cache;
-    fault->inner = inner;
+    fault->base.inner = inner;
     fault->rules = g_steal_pointer(&rules);
     return &fault->base;
 }

@@ -64,6 +64,7 @@ static const vspEndpointOps fileOps = {
     .complete = vspPlainComplete,
     .zero = fileZero,
     .isHole = fileIsHole,
+    .finish = vspPlainFinish,
     .truncate = fileTruncate,
     .sync = vspSeekableSync,
     .close = vspPlainClose,

@@ -44,6 +44,7 @@ static const vspEndpointOps nullOps = {
     .complete = vspPlainComplete,
     .zero = nullZero,
     .isHole = vspPlainIsHole,
+    .finish = vspPlainFinish,
     .truncate = nullTruncate,
     .sync = nullSync,
     .close = vspPlainClose,

@@ -10,8 +10,8 @@
 #include "config.h"
 
 #include "control.h"
-#include "endpoint.h"
 #include "report.h"
+#include "stage.h"
 
 /* The longest sleep before the limit is looked at again. */
 #define TICK_NS (100 * 1000 * 1000)
@@ -20,7 +20,6 @@
 
 typedef struct {
     vspEndpoint base;
-    vspEndpoint *inner;
     vspControl *control; /* borrowed */
     guint64 filledAt;    /* monotonic ns */
     double bytes;        /* in the bucket */
@@ -70,7 +69,7 @@ rateRead(vspEndpoint *ep, void *buf, gsize len)
     RateEndpoint *rate = rateOf(ep);
     gsize allowed = allowance(rate, len);
 
-    return settle(rate, allowed, vspEndpointRead(rate->inner, buf, allowed));
+    return settle(rate, allowed, vspEndpointRead(rate->base.inner, buf, allowed));
 }
 
 static ssize_t
@@ -79,71 +78,13 @@ rateWrite(vspEndpoint *ep, const void *buf, gsize len)
     RateEndpoint *rate = rateOf(ep);
     gsize allowed = allowance(rate, len);
 
-    return settle(rate, allowed, vspEndpointWrite(rate->inner, buf, allowed));
-}
-
-static ssize_t
-ratePread(vspEndpoint *ep,
-          void *buf G_GNUC_UNUSED,
-          gsize len G_GNUC_UNUSED,
-          off_t offset G_GNUC_UNUSED)
-{
-    vspEndpointImpossible(ep, "read at an offset");
-}
-
-static ssize_t
-ratePwrite(vspEndpoint *ep,
-           const void *buf G_GNUC_UNUSED,
-           gsize len G_GNUC_UNUSED,
-           off_t offset G_GNUC_UNUSED)
-{
-    vspEndpointImpossible(ep, "write at an offset");
-}
-
-static ssize_t
-rateComplete(vspEndpoint *ep,
-             vspOperation op G_GNUC_UNUSED,
-             off_t offset G_GNUC_UNUSED,
-             gsize len G_GNUC_UNUSED,
-             ssize_t result G_GNUC_UNUSED)
-{
-    vspEndpointImpossible(ep, "judge an I/O at an offset");
-}
-
-static int
-rateZero(vspEndpoint *ep, off_t offset G_GNUC_UNUSED, gsize len G_GNUC_UNUSED)
-{
-    vspEndpointImpossible(ep, "make a hole");
-}
-
-static gboolean
-rateIsHole(vspEndpoint *ep G_GNUC_UNUSED, off_t offset G_GNUC_UNUSED, gsize len G_GNUC_UNUSED)
-{
-    return FALSE;
-}
-
-static int
-rateTruncate(vspEndpoint *ep, off_t end)
-{
-    return vspEndpointTruncate(rateOf(ep)->inner, end);
-}
-
-static int
-rateSync(vspEndpoint *ep)
-{
-    return vspEndpointSync(rateOf(ep)->inner);
-}
-
-static int
-rateClose(vspEndpoint *ep)
-{
-    return vspEndpointClose(rateOf(ep)->inner);
+    return settle(rate, allowed, vspEndpointWrite(rate->base.inner, buf, allowed));
 }
 
 static void
 rateFree(vspEndpoint *ep)
 {
-    vspEndpointFree(rateOf(ep)->inner);
+    vspEndpointFree(ep->inner);
     g_free(ep);
 }
 
@@ -151,14 +92,15 @@ static const vspEndpointOps rateOps = {
     .kind = "rate",
     .read = rateRead,
     .write = rateWrite,
-    .pread = ratePread,
-    .pwrite = ratePwrite,
-    .complete = rateComplete,
-    .zero = rateZero,
-    .isHole = rateIsHole,
-    .truncate = rateTruncate,
-    .sync = rateSync,
-    .close = rateClose,
+    .pread = vspStagePread,
+    .pwrite = vspStagePwrite,
+    .complete = vspStageComplete,
+    .zero = vspStageZero,
+    .isHole = vspStageIsHole,
+    .finish = vspStageFinish,
+    .truncate = vspStageTruncate,
+    .sync = vspStageSync,
+    .close = vspStageClose,
     .free = rateFree,
 };
 
@@ -167,12 +109,9 @@ vspEndpointRateNew(vspEndpoint *inner, vspControl *control)
 {
     RateEndpoint *rate = g_new0(RateEndpoint, 1);
 
-    rate->base.ops = &rateOps;
-    rate->base.side = inner->side;
-    rate->base.fd = inner->fd;
+    vspStageInit(&rate->base, &rateOps, inner);
     /* A limit that is set later has to be asked for: see engine-zerocopy.c. */
     rate->base.transparent = inner->transparent;
-    rate->inner = inner;
     rate->control = control;
     rate->filledAt = vspNow();
     return &rate->base;

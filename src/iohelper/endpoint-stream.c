@@ -90,6 +90,7 @@ static const vspEndpointOps streamOps = {
     .complete = vspPlainComplete,
     .zero = streamZero,
     .isHole = vspPlainIsHole,
+    .finish = vspPlainFinish,
     .truncate = streamTruncate,
     .sync = streamSync,
     .close = vspPlainClose,

@@ -115,6 +115,25 @@ vspEndpointIsHole(vspEndpoint *ep, off_t offset, gsize len)
 }
 
 int
+vspEndpointFinish(vspEndpoint *ep)
+{
+    g_assert(!ep->closed);
+    return checkResult(ep->ops->finish(ep), 0);
+}
+
+const vspEndpointReason *
+vspEndpointGetReason(const vspEndpoint *ep)
+{
+    const vspEndpointReason *reason = NULL;
+
+    for (; ep; ep = ep->inner) {
+        if (ep->reason.operation != VSP_OPERATION_NONE)
+            reason = &ep->reason;
+    }
+    return reason;
+}
+
+int
 vspEndpointTruncate(vspEndpoint *ep, off_t end)
 {
     g_assert(!ep->closed && end >= 0);

@@ -48,6 +48,10 @@ typedef struct {
     /* [@offset, @offset + @len) is known to be a hole. A hint: FALSE means nothing. */
     gboolean (*isHole)(vspEndpoint *ep, off_t offset, gsize len);
 
+    /* No more will be written in order: a stage hands on what it still holds, and says whether what it
+     * was given was whole. 0 or -errno. Called once, at the end of what went well. */
+    int (*finish)(vspEndpoint *ep);
+
     /* The data ends at @end: nothing may lie behind. */
     int (*truncate)(vspEndpoint *ep, off_t end);
 
@@ -60,8 +64,17 @@ typedef struct {
     void (*free)(vspEndpoint *ep);
 } vspEndpointOps;
 
+/* Why a call on a stage failed, where the reason is the stage's own and not the wrapped end's. */
+typedef struct {
+    vspOperation operation; /* VSP_OPERATION_NONE: no reason of its own */
+    guint64 offset;
+    char detail[128];
+} vspEndpointReason;
+
 struct _vspEndpoint {
     const vspEndpointOps *ops;
+    vspEndpoint *inner; /* a stage's, owned; else NULL */
+    vspEndpointReason reason;
     vspSide side;
     int fd;            /* owned */
     gboolean seekable; /* pread and pwrite may be called */
@@ -85,6 +98,12 @@ vspEndpoint *vspEndpointFaultNew(vspEndpoint *inner, const char *spec);
 /* A stage: @inner at the limited rate that @control says. Takes @inner. */
 vspEndpoint *vspEndpointRateNew(vspEndpoint *inner, vspControl *control);
 
+/* A stage: all that passes through @inner behind the first @plain bytes is digested. Takes @inner. */
+vspEndpoint *vspEndpointDigestNew(vspEndpoint *inner, guint64 plain);
+
+/* Once all has passed: the digest, and of how many bytes it is. */
+guint64 vspEndpointDigestGet(vspEndpoint *ep, guint8 digest[VSP_STATUS_DIGEST_SIZE]);
+
 /* The kind that fits @fd, which it takes. NULL with *@errnum. */
 vspEndpoint *vspEndpointOpen(int fd, vspSide side, int *errnum);
 
@@ -97,6 +116,7 @@ ssize_t vspEndpointComplete(
     vspEndpoint *ep, vspOperation op, off_t offset, gsize len, ssize_t result);
 int vspEndpointZero(vspEndpoint *ep, off_t offset, gsize len);
 gboolean vspEndpointIsHole(vspEndpoint *ep, off_t offset, gsize len);
+int vspEndpointFinish(vspEndpoint *ep);
 int vspEndpointTruncate(vspEndpoint *ep, off_t end);
 int vspEndpointSync(vspEndpoint *ep);
 int vspEndpointClose(vspEndpoint *ep);
@@ -104,6 +124,9 @@ void vspEndpointFree(vspEndpoint *ep);
 
 /* Alignment of direct I/O in bytes; 1 where nothing needs to be aligned (any more). */
 gsize vspEndpointGetAlignment(const vspEndpoint *ep);
+
+/* The reason of the innermost stage that has one of its own for a failure; else NULL. */
+const vspEndpointReason *vspEndpointGetReason(const vspEndpoint *ep);
 
 /* For slots that a kind can't have. */
 G_NORETURN void vspEndpointImpossible(const vspEndpoint *ep, const char *what);

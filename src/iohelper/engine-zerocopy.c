@@ -123,6 +123,11 @@ zerocopyRestore(vspJob *job)
     struct stat st;
     gboolean socket = fstat(job->stream->fd, &st) == 0 && S_ISSOCK(st.st_mode);
 
+    /* A stage has to see the bytes. */
+    if (!job->stream->transparent) {
+        job->engine = vspEngineFallback(job);
+        return job->engine->restore(job);
+    }
     while (left > 0) {
         gsize want = MIN(left, CHUNK);
         guint64 began = vspNow();

@@ -76,6 +76,18 @@ progress(vspJob *job, vspStage stage)
     vspReporterProgress(job->reporter, stage, &job->statistics);
 }
 
+/* The stream, or a stage around it, failed. */
+static int
+failStream(vspJob *job, vspOperation operation, guint64 offset, int errnum)
+{
+    const vspEndpointReason *reason = vspEndpointGetReason(job->stream);
+
+    if (reason)
+        return vspJobFail(job, reason->operation, VSP_SIDE_STREAM, reason->offset, errnum,
+                          reason->detail);
+    return vspJobFail(job, operation, VSP_SIDE_STREAM, offset, errnum, NULL);
+}
+
 ssize_t
 vspJobFill(vspJob *job, void *buf, gsize len)
 {
@@ -86,8 +98,7 @@ vspJobFill(vspJob *job, void *buf, gsize len)
         ssize_t n = vspEndpointRead(job->stream, (char *) buf + done, len - done);
 
         if (n < 0)
-            return vspJobFail(job, VSP_OPERATION_READ, VSP_SIDE_STREAM, job->statistics.bytesIn, -n,
-                              NULL);
+            return failStream(job, VSP_OPERATION_READ, job->statistics.bytesIn, -n);
         if (n == 0) {
             job->atEnd = TRUE;
             break;
@@ -110,8 +121,7 @@ vspJobDrain(vspJob *job, const void *buf, gsize len)
         ssize_t n = vspEndpointWrite(job->stream, (const char *) buf + done, len - done);
 
         if (n <= 0)
-            return vspJobFail(job, VSP_OPERATION_WRITE, VSP_SIDE_STREAM, job->statistics.bytesOut,
-                              n < 0 ? -n : EIO, NULL);
+            return failStream(job, VSP_OPERATION_WRITE, job->statistics.bytesOut, n < 0 ? -n : EIO);
         done += n;
         job->statistics.bytesOut += n;
     }
@@ -345,6 +355,22 @@ restoreAll(vspJob *job)
     return 0;
 }
 
+/* The stages hand on what they hold and say whether it was whole. */
+static int
+finishStream(vspJob *job)
+{
+    int rc = vspEndpointFinish(job->stream);
+
+    if (rc < 0)
+        return failStream(job, VSP_OPERATION_WRITE, job->statistics.bytesOut, -rc);
+    if (job->digest) {
+        job->statistics.payloadBytes = job->statistics.rawBytes =
+            vspEndpointDigestGet(job->digest, job->statistics.digest);
+        job->statistics.flags |= VSP_STATISTICS_DIGEST;
+    }
+    return 0;
+}
+
 int
 vspJobRun(vspJob *job)
 {
@@ -357,6 +383,8 @@ vspJobRun(vspJob *job)
         rc = saveHead(job) < 0 || (!job->atEnd && job->engine->save(job) < 0) ? -1 : 0;
     else
         rc = restoreAll(job);
+    if (rc == 0)
+        rc = finishStream(job);
     job->statistics.transferNs = vspNow() - began;
 
     if (rc == 0 && job->writing)

@@ -134,6 +134,9 @@ setUp(vspJob *job, const vspHelperOptions *options)
     if (options->rateLimit > 0 || options->statusFd >= 0)
         job->stream = vspEndpointRateNew(job->stream, job->control);
 
+    if (options->digest)
+        job->stream = job->digest = vspEndpointDigestNew(job->stream, options->plainLength);
+
     job->engine = options->engine ? options->engine : vspEngineChoose(job);
     job->engineForced = options->engine != NULL;
     if (!job->file->seekable)
@@ -175,6 +178,7 @@ printCapabilities(void)
     printf("status-protocol %d\n", VSP_STATUS_VERSION);
     for (gsize i = 0; names[i]; i++)
         printf("engine-%s\n", names[i]);
+    printf("digest\n");
     for (vspCacheMode mode = VSP_CACHE_DIRECT; mode <= VSP_CACHE_CACHED; mode++)
         printf("cache-%s\n", vspCacheModeToString(mode));
 }

@@ -44,6 +44,7 @@ vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError *
     g_autofree char *engine = NULL;
     gint64 length = -1;
     gint64 rateLimit = 0;
+    gint64 plainLength = 0;
     g_autofree char *ioPriority = NULL;
     g_auto(GStrv) rest = NULL;
     g_autoptr(GOptionContext) context = NULL;
@@ -65,6 +66,10 @@ vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError *
         { "rate-limit", 0, 0, G_OPTION_ARG_INT64, &rateLimit, "Move no more per second", "BYTES" },
         { "io-priority", 0, 0, G_OPTION_ARG_STRING, &ioPriority,
           "idle, best-effort or realtime, with an optional level 0 to 7", "CLASS[:LEVEL]" },
+        { "digest", 0, 0, G_OPTION_ARG_NONE, &options->digest, "Tell the XXH3-128 of what is in the file",
+          NULL },
+        { "plain-length", 0, 0, G_OPTION_ARG_INT64, &plainLength,
+          "So many bytes at the start are neither digested nor compressed", "BYTES" },
 #ifdef VSP_FAULT_INJECTION
         { "fault-file", 0, 0, G_OPTION_ARG_STRING, &options->faultFile, "Make the file fail", "SPEC" },
         { "fault-stream", 0, 0, G_OPTION_ARG_STRING, &options->faultStream, "Make the stream fail",
@@ -117,6 +122,9 @@ vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError *
     if (rateLimit < 0)
         return fail(error, "--rate-limit takes a number from 0 up");
     options->rateLimit = rateLimit;
+    if (plainLength < 0)
+        return fail(error, "--plain-length takes a number from 0 up");
+    options->plainLength = plainLength;
     if (length >= 0)
         options->length = length;
     else if (length != -1)

@@ -25,6 +25,8 @@ typedef struct {
     guint64 rateLimit; /* bytes per second, 0: none */
     int ioClass;       /* as ioprio_set(2), 0: leave it */
     int ioLevel;
+    gboolean digest;
+    guint64 plainLength; /* bytes at the start that no stage touches */
     char *faultFile;
     char *faultStream;
     gboolean printCapabilities;

@@ -108,6 +108,13 @@ vspSeekableSync(vspEndpoint *ep)
     return rc < 0 ? -errno : 0;
 }
 
+/* Nothing is held back. */
+int
+vspPlainFinish(vspEndpoint *ep G_GNUC_UNUSED)
+{
+    return 0;
+}
+
 int
 vspPlainClose(vspEndpoint *ep)
 {

@@ -18,6 +18,7 @@ ssize_t vspSeekablePwrite(vspEndpoint *ep, const void *buf, gsize len, off_t off
 ssize_t vspPlainComplete(vspEndpoint *ep, vspOperation op, off_t offset, gsize len, ssize_t result);
 gboolean vspPlainIsHole(vspEndpoint *ep, off_t offset, gsize len);
 int vspSeekableSync(vspEndpoint *ep);
+int vspPlainFinish(vspEndpoint *ep);
 int vspPlainClose(vspEndpoint *ep);
 void vspPlainFree(vspEndpoint *ep);
 

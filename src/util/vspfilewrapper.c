@@ -243,6 +243,10 @@ helperArguments(const char *path, const char *name, const vspFileWrapperOptions 
         g_ptr_array_add(argv, g_strdup_printf("--io-priority=%s", options->ioPriority));
     if (options->length != G_MAXUINT64)
         g_ptr_array_add(argv, g_strdup_printf("--length=%" G_GUINT64_FORMAT, options->length));
+    if (options->digest)
+        g_ptr_array_add(argv, g_strdup("--digest"));
+    if (options->plainLength)
+        g_ptr_array_add(argv, g_strdup_printf("--plain-length=%" G_GUINT64_FORMAT, options->plainLength));
     g_ptr_array_add(argv, g_strdup("--"));
     g_ptr_array_add(argv, g_strdup(name));
     g_ptr_array_add(argv, g_strdup_printf("%d", fd));
@@ -533,6 +537,16 @@ vspFileWrapperFdGetNotice(vspFileWrapperFd *wfd)
 {
     /* The helper speaks English; its words are in our catalogue. */
     return wfd->haveStatistics && wfd->statistics.notice[0] ? _(wfd->statistics.notice) : NULL;
+}
+
+const guint8 *
+vspFileWrapperFdGetDigest(vspFileWrapperFd *wfd, guint64 *bytes)
+{
+    if (!wfd->haveStatistics || !(wfd->statistics.flags & VSP_STATISTICS_DIGEST))
+        return NULL;
+    if (bytes)
+        *bytes = wfd->statistics.payloadBytes;
+    return wfd->statistics.digest;
 }
 
 guint64

@@ -177,6 +177,18 @@ vspFileWrapperOptionsSetLength(vspFileWrapperOptions *options, guint64 length)
     options->length = length;
 }
 
+void
+vspFileWrapperOptionsSetDigest(vspFileWrapperOptions *options, gboolean digest)
+{
+    options->digest = digest;
+}
+
+void
+vspFileWrapperOptionsSetPlainLength(vspFileWrapperOptions *options, guint64 length)
+{
+    options->plainLength = length;
+}
+
 gboolean
 vspIoPriorityParse(const char *priority, int *ioClass, int *ioLevel)
 {
@@ -236,6 +248,9 @@ vspFileWrapperOptionsCheck(const vspFileWrapperOptions *options, const char *nam
                     options->bufferSize);
     else if (options->length != G_MAXUINT64 && options->length > G_MAXINT64)
         vspSetError(error, code, _("cannot wrap '%s': the length is more than a file can have"), name);
+    else if (options->plainLength > G_MAXINT64)
+        vspSetError(error, code, _("cannot wrap '%s': the plain length is more than a file can have"),
+                    name);
     else if (options->rateLimit > G_MAXINT64)
         vspSetError(error, code, _("cannot wrap '%s': the rate limit is more than any disk has"), name);
     else if (options->ioPriority && !vspIoPriorityIsValid(options->ioPriority))

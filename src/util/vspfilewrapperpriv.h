@@ -20,6 +20,8 @@ struct _vspFileWrapperOptions {
     guint64 rateLimit;
     char *ioPriority;
     guint64 length;
+    gboolean digest;
+    guint64 plainLength;
 };
 
 /* The cache mode that @options come down to, flags included; AUTO for NULL. */
@@ -44,6 +46,10 @@ const char *vspFileWrapperFdGetNotice(vspFileWrapperFd *wfd);
 
 /* Bytes the helper handed to the destination, by its verdict. */
 guint64 vspFileWrapperFdGetBytes(vspFileWrapperFd *wfd);
+
+/* The digest of what is in the file, VSP_STATUS_DIGEST_SIZE bytes owned by @wfd, if it was asked for;
+ * else NULL. Valid after a Close that succeeded. @bytes: (nullable): how many were digested. */
+const guint8 *vspFileWrapperFdGetDigest(vspFileWrapperFd *wfd, guint64 *bytes);
 
 /* Like NewWithOptions(), with both ends given: no transport is made, nothing is replaced. @file and
  * @stream are borrowed; @writing says whether @file is written (from @stream) or read (into it). For

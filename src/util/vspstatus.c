@@ -115,6 +115,7 @@ vspStatusReceive(int fd, vspStatusRecord *record, GError **error)
         cleanText(s->engine, sizeof(s->engine));
         cleanText(s->endpoint, sizeof(s->endpoint));
         cleanText(s->notice, sizeof(s->notice));
+        cleanText(s->compression, sizeof(s->compression));
     }
     return 1;
 }
@@ -191,6 +192,16 @@ addNumber(GVariantBuilder *builder, const char *key, guint64 value)
     g_variant_builder_add(builder, "{sv}", key, g_variant_new_uint64(value));
 }
 
+char *
+vspDigestToText(const guint8 digest[VSP_STATUS_DIGEST_SIZE])
+{
+    GString *text = g_string_new(NULL);
+
+    for (gsize i = 0; i < VSP_STATUS_DIGEST_SIZE; i++)
+        g_string_append_printf(text, "%02x", digest[i]);
+    return g_string_free(text, FALSE);
+}
+
 /* Which side the other one waited for; NULL where neither stands out. */
 static const char *
 bottleneck(const vspStatusStatistics *s)
@@ -230,6 +241,16 @@ vspStatusStatisticsToReport(const vspStatusStatistics *s, GVariantBuilder *build
         addNumber(builder, "cached-before", s->cachedBefore);
     if (s->cachedAfter >= 0)
         addNumber(builder, "cached-after", s->cachedAfter);
+    if (s->flags & VSP_STATISTICS_DIGEST || s->compression[0]) {
+        addNumber(builder, "payload-bytes", s->payloadBytes);
+        addNumber(builder, "raw-bytes", s->rawBytes);
+    }
+    addText(builder, "compression", s->compression);
+    if (s->flags & VSP_STATISTICS_DIGEST) {
+        g_autofree char *hex = vspDigestToText(s->digest);
+
+        addText(builder, "digest", hex);
+    }
     addText(builder, "bottleneck", bottleneck(s));
     g_variant_builder_add(builder, "{sv}", "registered-buffers",
                           g_variant_new_boolean(!!(s->flags & VSP_STATISTICS_REGISTERED_BUFFERS)));

@@ -21,6 +21,8 @@
 #define VSP_STATUS_MAGIC 0x50535631u /* "1VSP" in memory on little-endian hosts */
 #define VSP_STATUS_VERSION 1
 
+#define VSP_STATUS_DIGEST_SIZE 16 /* XXH3-128 */
+
 typedef enum {
     VSP_STATUS_HELLO = 1,
     VSP_STATUS_PROGRESS = 2,
@@ -78,11 +80,16 @@ typedef struct {
     gint64 cachedBefore;   /* bytes of the range in the page cache when the job began; -1 unknown */
     gint64 cachedAfter;    /* and when it ended */
     guint64 holeBytes;     /* zeros that were left out, or not read */
-    guint64 reserved[13];
+    guint64 payloadBytes;  /* what was digested or compressed, as it lies in the file */
+    guint64 rawBytes;      /* the same as it was in the stream */
+    guint8 digest[VSP_STATUS_DIGEST_SIZE]; /* canonical byte order; with VSP_STATISTICS_DIGEST */
+    char compression[16];  /* "zstd:3"; "" for none */
+    guint64 reserved[7];
 } vspStatusStatistics;
 
 #define VSP_STATISTICS_REGISTERED_BUFFERS (1u << 0)
 #define VSP_STATISTICS_NO_URING (1u << 1) /* io_uring was refused by the host */
+#define VSP_STATISTICS_DIGEST (1u << 2)
 
 typedef struct {
     vspStatusHeader header;
@@ -139,6 +146,9 @@ int vspStatusSend(int fd, vspStatusRecord *record, vspStatusType type, gboolean 
 /* Receives one record without blocking. 1: got one; 0: none there yet; -1 with @error: hangup
  * (VSP_ERROR_HELPER_DIED) or a record that is not of this protocol (VSP_ERROR_HELPER_VERSION). */
 int vspStatusReceive(int fd, vspStatusRecord *record, GError **error);
+
+/* As lower-case hex digits. */
+char *vspDigestToText(const guint8 digest[VSP_STATUS_DIGEST_SIZE]);
 
 /* The sentence for a failed verdict: operation, @name, offset, errno's text. */
 void vspStatusVerdictToError(const vspStatusVerdict *verdict, const char *name, GError **error);

@@ -40,15 +40,17 @@ struct _vspTransfer {
 
 vspTransfer *
 vspTransferNew(
-    int *fd, const char *name, vspFlow *flow, unsigned int flags, guint64 length, GError **error)
+    int *fd, const char *name, vspFlow *flow, const vspTransferShape *shape, GError **error)
 {
     static int counter; /* atomic */
     g_autoptr(vspFileWrapperOptions) options = vspFileWrapperOptionsCopy(flow->options->wrapper);
     vspFileWrapperFd *wfd;
     vspTransfer *transfer;
 
-    options->flags |= flags;
-    options->length = length;
+    options->flags |= shape->flags;
+    options->length = shape->length ? shape->length : G_MAXUINT64;
+    options->plainLength = shape->plainLength;
+    options->digest = shape->digest;
     wfd = vspFileWrapperFdNewWithOptions(fd, name, options, error);
     if (!wfd)
         return NULL;
@@ -295,6 +297,12 @@ guint64
 vspTransferGetBytes(const vspTransfer *transfer)
 {
     return vspFileWrapperFdGetBytes(transfer->wfd);
+}
+
+const guint8 *
+vspTransferGetDigest(const vspTransfer *transfer)
+{
+    return vspFileWrapperFdGetDigest(transfer->wfd, NULL);
 }
 
 void

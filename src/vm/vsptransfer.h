@@ -11,12 +11,17 @@
 
 typedef struct _vspTransfer vspTransfer;
 
-/*
- * Wraps *@fd (consumed on success) as the flow's options say, with @flags added, and @length bytes
- * to read (G_MAXUINT64: to the end; ignored when writing).
- */
+/* What is particular to a flow's file. */
+typedef struct {
+    unsigned int flags;  /* added to those of the flow's options */
+    guint64 length;      /* bytes to read, 0 for all; ignored when writing */
+    guint64 plainLength; /* bytes of a header, which no stage touches */
+    gboolean digest;
+} vspTransferShape;
+
+/* Wraps *@fd (consumed on success) as the flow's options and @shape say. */
 vspTransfer *vspTransferNew(
-    int *fd, const char *name, vspFlow *flow, unsigned int flags, guint64 length, GError **error);
+    int *fd, const char *name, vspFlow *flow, const vspTransferShape *shape, GError **error);
 
 /* Aborts what is not finished. */
 void vspTransferFree(vspTransfer *transfer);
@@ -66,6 +71,9 @@ void vspTransferRootCause(vspTransfer *transfer, GError **cause);
 
 /* Bytes handed to the destination, after the verdict. */
 guint64 vspTransferGetBytes(const vspTransfer *transfer);
+
+/* After a good verdict: the payload's digest, owned by @transfer; NULL if none was asked for. */
+const guint8 *vspTransferGetDigest(const vspTransfer *transfer);
 
 /* Adds "transfer" to the flow's report, and what was stepped down to its notices. */
 void vspTransferReport(vspTransfer *transfer);

@@ -268,7 +268,7 @@ dumpOpen(vspDumpJob *job, GError **error)
     if (fd < 0)
         return -1;
     job->transfer =
-        vspTransferNew(&fd, vspTargetGetName(job->target), &job->flow, 0, G_MAXUINT64, error);
+        vspTransferNew(&fd, vspTargetGetName(job->target), &job->flow, &(vspTransferShape){ 0 }, error);
     return job->transfer ? 0 : -1;
 }
 

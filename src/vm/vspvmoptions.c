@@ -14,6 +14,7 @@ vspVmOptionsNew(void)
 
     options->wrapper = vspFileWrapperOptionsNew();
     options->dumpFormat = g_strdup("elf");
+    options->digest = TRUE;
     return options;
 }
 
@@ -61,6 +62,12 @@ vspVmOptionsSetDomainXml(vspVmOptions *options, const char *xml)
 {
     g_free(options->domainXml);
     options->domainXml = g_strdup(xml);
+}
+
+void
+vspVmOptionsSetDigest(vspVmOptions *options, gboolean digest)
+{
+    options->digest = digest;
 }
 
 void

@@ -13,6 +13,7 @@ struct _vspVmOptions {
     vspRunState runState;
     gboolean keepPaused;
     gboolean overwrite;
+    gboolean digest;
     char *domainXml;
     char *dumpFormat; /* never NULL */
     vspProgressFunc progress;

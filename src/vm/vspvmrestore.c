@@ -11,11 +11,13 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib/gi18n-lib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <vmspool/vsp-copy.h>
 
 #include "vsperrorpriv.h"
 #include "vspfd.h"
@@ -26,6 +28,7 @@
 #include "vspqemucommand.h"
 #include "vspsaveimagepriv.h"
 #include "vspspawn.h"
+#include "vspstatus.h"
 #include "vsptransfer.h"
 #include "vspvmoptionspriv.h"
 
@@ -39,7 +42,8 @@
 typedef struct {
     vspFlow flow;
     const char *name;
-    int fd; /* the image; -1 once the helper has it */
+    int fd;       /* the image; -1 once the helper has it */
+    int imageFd;  /* a duplicate of it, to look again if something fails; -1 */
     vspSaveImage *image;
     vspQmp *qmp;
     vspChild *child; /* NULL for a QEMU that was there before */
@@ -57,6 +61,7 @@ restoreJobClear(vspRestoreJob *job)
     vspChildFree(job->child);
     vspSaveImageFree(job->image);
     vspFdClose(&job->fd);
+    vspFdClose(&job->imageFd);
     vspMigrationSettingsClear(&job->settings);
     vspFlowClear(&job->flow);
     g_free(job->program);
@@ -113,6 +118,28 @@ restoreOpen(vspRestoreJob *job, const char *path, GError **error)
     vspFlowReportNumber(&job->flow, "payload-bytes", vspSaveImageGetPayloadLength(job->image));
     vspFlowReportNumber(&job->flow, "payload-offset", vspSaveImageGetPayloadOffset(job->image));
     return 0;
+}
+
+/* Whether the payload is to be compared with the seal. */
+static gboolean
+restoreWantsDigest(const vspRestoreJob *job)
+{
+    return job->flow.options->digest && vspSaveImageGetDigest(job->image);
+}
+
+/* -1 with @error if @digest is not the sealed one. */
+static int
+restoreCompareDigest(const vspRestoreJob *job, const char *digest, GError **error)
+{
+    g_autofree char *sealed = vspDigestToText(vspSaveImageGetDigest(job->image));
+
+    if (g_strcmp0(digest, sealed) == 0)
+        return 0;
+    vspSetError(error, VSP_ERROR_IMAGE_CORRUPT,
+                _("'%s' is corrupt: the digest of its payload is %s, and was %s when it was saved; "
+                  "the VM was not let run: use another copy of the image"),
+                job->name, digest, sealed);
+    return -1;
 }
 
 /* --- QEMU --- */
@@ -219,13 +246,15 @@ static int
 restoreTransfer(vspRestoreJob *job, GError **error)
 {
     guint64 length = vspSaveImageGetPayloadLength(job->image);
+    const vspTransferShape shape = { .length = length, .digest = restoreWantsDigest(job) };
     g_autofree char *mismatch = restoreMismatch(job);
     g_autofree char *uri = NULL;
     int rc;
 
     if (mismatch)
         vspFlowNotice(&job->flow, "%s", mismatch);
-    job->transfer = vspTransferNew(&job->fd, job->name, &job->flow, 0, length, error);
+    job->imageFd = vspFdDup(job->fd);
+    job->transfer = vspTransferNew(&job->fd, job->name, &job->flow, &shape, error);
     if (!job->transfer || vspMigrationPrepare(job->qmp, TRUE, &job->settings, error) < 0 ||
         vspTransferHandOver(job->transfer, job->qmp, error) < 0)
         return -1;
@@ -247,8 +276,14 @@ restoreVerdict(vspRestoreJob *job, GError **error)
     g_autoptr(GError) local = NULL;
 
     if (vspTransferFinish(job->transfer, job->qmp, vspSaveImageGetPayloadLength(job->image),
-                          &local) == 0)
-        return 0;
+                          &local) == 0) {
+        g_autofree char *digest = NULL;
+
+        if (!restoreWantsDigest(job))
+            return 0;
+        digest = vspDigestToText(vspTransferGetDigest(job->transfer));
+        return restoreCompareDigest(job, digest, error);
+    }
     /* Behind a state without a seal there may be anything: the rest of a block device, padding. */
     if (g_error_matches(local, VSP_ERROR, VSP_ERROR_READER_GONE) &&
         vspSaveImageGetSeal(job->image) != VSP_SAVE_IMAGE_SEAL_VALID) {
@@ -328,6 +363,39 @@ restoreEndChild(vspRestoreJob *job)
     }
 }
 
+/* A QEMU that could not load the state says what it stumbled over. If the payload is not what was saved
+ * that is the cause: the image is read once more to see. */
+static void
+restoreSuspectImage(vspRestoreJob *job, GError **cause)
+{
+    g_autoptr(vspFileWrapperOptions) options = NULL;
+    g_autoptr(GVariant) report = NULL;
+    g_autoptr(GError) corrupt = NULL;
+    g_auto(vspFd) sink = -1;
+    const char *digest = NULL;
+
+    if (job->imageFd < 0 || !restoreWantsDigest(job) ||
+        !(g_error_matches(*cause, VSP_ERROR, VSP_ERROR_QEMU) ||
+          g_error_matches(*cause, VSP_ERROR, VSP_ERROR_QEMU_LOST) ||
+          g_error_matches(*cause, VSP_ERROR, VSP_ERROR_READER_GONE)))
+        return;
+    sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (sink < 0 || lseek(job->imageFd, vspSaveImageGetPayloadOffset(job->image), SEEK_SET) < 0)
+        return;
+    options = vspFileWrapperOptionsCopy(job->flow.options->wrapper);
+    vspFileWrapperOptionsSetLength(options, vspSaveImageGetPayloadLength(job->image));
+    vspFileWrapperOptionsSetDigest(options, TRUE);
+    if (vspCopy(job->imageFd, job->name, sink, "/dev/null", options, NULL, NULL,
+                job->flow.cancellable, &report, NULL) < 0 ||
+        !g_variant_lookup(report, "digest", "&s", &digest))
+        return;
+    if (restoreCompareDigest(job, digest, &corrupt) < 0) {
+        g_debug("in consequence: %s", (*cause)->message);
+        g_clear_error(cause);
+        *cause = g_steal_pointer(&corrupt);
+    }
+}
+
 static void
 restoreFail(vspRestoreJob *job, GError *cause, GError **error)
 {
@@ -341,6 +409,7 @@ restoreFail(vspRestoreJob *job, GError *cause, GError **error)
     if (job->transfer)
         vspTransferSettle(job->transfer, 0);
     restoreEndChild(job);
+    restoreSuspectImage(job, &cause);
     g_propagate_error(error, cause);
 }
 
@@ -353,7 +422,7 @@ vspVmRestore(const char *path,
              GVariant **report,
              GError **error)
 {
-    g_auto(vspRestoreJob) job = { .fd = -1 };
+    g_auto(vspRestoreJob) job = { .fd = -1, .imageFd = -1 };
     g_autofree char *name = NULL;
     GError *cause = NULL;
     gint64 doneAt;

@@ -208,8 +208,13 @@ static int
 saveOpen(vspSaveJob *job, GError **error)
 {
     g_auto(vspFd) fd = vspTargetOpen(job->target, error);
-    gconstpointer data;
     gsize len;
+    gconstpointer data = g_bytes_get_data(job->block, &len);
+    const vspTransferShape shape = {
+        .flags = VSP_FILE_WRAPPER_NON_BLOCKING,
+        .plainLength = len,
+        .digest = job->flow.options->digest,
+    };
 
     if (fd < 0)
         return -1;
@@ -218,11 +223,10 @@ saveOpen(vspSaveJob *job, GError **error)
         vspSetErrno(error, errno, _("cannot keep '%s' open"), vspTargetGetName(job->target));
         return -1;
     }
-    job->transfer = vspTransferNew(&fd, vspTargetGetName(job->target), &job->flow,
-                                   VSP_FILE_WRAPPER_NON_BLOCKING, G_MAXUINT64, error);
+    job->transfer = vspTransferNew(&fd, vspTargetGetName(job->target), &job->flow, &shape,
+                                   error);
     if (!job->transfer)
         return -1;
-    data = g_bytes_get_data(job->block, &len);
     return vspTransferWrite(job->transfer, data, len, error);
 }
 
@@ -281,7 +285,8 @@ saveComplete(vspSaveJob *job, GError **error)
                     _("'%s' does not have the %" PRIu64 " bytes that were written"), name, bytes);
         return -1;
     }
-    vspSaveImageBlockComplete(job->block, bytes - blockLen, NULL, header);
+    vspSaveImageBlockComplete(job->block, bytes - blockLen, vspTransferGetDigest(job->transfer),
+                              header);
 
     flags = fcntl(job->fd, F_GETFL);
     if (flags < 0 || fcntl(job->fd, F_SETFL, flags & ~O_DIRECT) < 0 ||
