@@ -22,6 +22,7 @@ static const struct {
     { "dump", vspCmdDump, N_("write a core dump of a VM's memory") },
     { "copy", vspCmdCopy, N_("move bytes between a file and a pipe, at the speed of the disk") },
     { "info", vspCmdInfo, N_("show what a save image is") },
+    { "xml", vspCmdXml, N_("show, replace or edit the domain XML in a save image") },
 };
 
 static void

@@ -24,6 +24,7 @@ int vspCmdRestore(int argc, char **argv);
 int vspCmdDump(int argc, char **argv);
 int vspCmdInfo(int argc, char **argv);
 int vspCmdCopy(int argc, char **argv);
+int vspCmdXml(int argc, char **argv);
 
 /* The options that say how bytes move, the same in each command. */
 typedef struct {
@@ -92,7 +93,18 @@ char *vspToolFormatTime(guint64 nanoseconds);
 guint64 vspToolReportNumber(GVariant *report, const char *path);
 const char *vspToolReportText(GVariant *report, const char *path); /* owned by @report; NULL */
 
+/* All of the file, "-" is stdin: at most 16 MiB, and no NUL in it. */
+char *vspToolReadText(const char *path, GError **error);
+
+/* A text in a file of mode 0600, in the user's editor; what comes back is the text afterwards. */
+typedef struct _vspToolEditor vspToolEditor;
+vspToolEditor *vspToolEditorNew(const char *text, GError **error);
+char *vspToolEditorRun(vspToolEditor *editor, GError **error);
+const char *vspToolEditorKeep(vspToolEditor *editor); /* leaves the file, which has this path */
+void vspToolEditorFree(vspToolEditor *editor);        /* removes it */
+
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(vspToolMove, vspToolMoveClear)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(vspToolEditor, vspToolEditorFree)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(vspToolProgress, vspToolProgressFree)
 
 #endif /* TOOL_H */

@@ -6,7 +6,10 @@
 #ifndef VSP_SAVEIMAGE_H
 #define VSP_SAVEIMAGE_H
 
+#include <gio/gio.h>
+#include <vmspool/vsp-filewrapper.h>
 #include <vmspool/vsp-macros.h>
+#include <vmspool/vsp-report.h>
 
 VSP_BEGIN_DECLS
 
@@ -27,6 +30,22 @@ typedef enum {
     VSP_SAVE_IMAGE_SEAL_VALID = 1,   /* ours, and in order */
     VSP_SAVE_IMAGE_SEAL_IGNORED = 2, /* damaged, foreign, or of an unknown version */
 } vspSaveImageSeal;
+
+/**
+ * vspRunState:
+ * @VSP_RUN_STATE_SAME: as it was when saved
+ * @VSP_RUN_STATE_RUNNING: run
+ * @VSP_RUN_STATE_PAUSED: stay paused
+ *
+ * The state of the VM after a restore.
+ *
+ * Since: 0.1
+ */
+typedef enum {
+    VSP_RUN_STATE_SAME = 0,
+    VSP_RUN_STATE_RUNNING = 1,
+    VSP_RUN_STATE_PAUSED = 2,
+} vspRunState;
 
 typedef struct _vspSaveImage vspSaveImage;
 
@@ -87,6 +106,17 @@ guint32 vspSaveImageGetFormat(const vspSaveImage *image);
 /** vspSaveImageGetXml: (transfer none): the domain XML, NUL-terminated, exactly as stored. Since: 0.1 */
 const char *vspSaveImageGetXml(const vspSaveImage *image);
 
+/**
+ * vspSaveImageGetPublicXml:
+ * @hidden: (out) (optional): how many secrets were left out
+ *
+ * Returns: (transfer full): the domain XML without passwords: those of graphics devices, and those
+ *   in recorded QEMU arguments; every other byte as stored
+ *
+ * Since: 0.1
+ */
+char *vspSaveImageGetPublicXml(const vspSaveImage *image, guint *hidden);
+
 /** vspSaveImageGetCookie: (transfer none) (nullable): the cookie's XML. Since: 0.1 */
 const char *vspSaveImageGetCookie(const vspSaveImage *image);
 
@@ -138,6 +168,54 @@ GVariant *vspSaveImageGetReport(const vspSaveImage *image);
 
 /** vspSaveImageFormatToString: "raw", "gzip", ...; NULL for a number without a name. Since: 0.1 */
 const char *vspSaveImageFormatToString(guint32 format);
+
+/**
+ * vspSaveImageEditFlags:
+ * @VSP_SAVE_IMAGE_EDIT_FORCE: take an XML that is of another name, UUID or memory size
+ * @VSP_SAVE_IMAGE_EDIT_IN_PLACE: write over the image instead of a copy of it
+ *
+ * Since: 0.1
+ */
+typedef enum {
+    VSP_SAVE_IMAGE_EDIT_FORCE = (1 << 0),
+    VSP_SAVE_IMAGE_EDIT_IN_PLACE = (1 << 1),
+} vspSaveImageEditFlags;
+
+/**
+ * vspSaveImageEdit:
+ * @path: the image
+ * @xml: (nullable): the new domain XML, stored byte for byte; NULL leaves the old one
+ * @state: what a restore is to do
+ * @flags: #vspSaveImageEditFlags
+ * @progress: (nullable): called from the calling thread, while a copy is made
+ * @opaque: for @progress
+ * @cancellable: (nullable): cancel from any thread: the image is as it was
+ * @report: (out) (optional) (transfer full): what was done; the keys are in vmspool-xml(1)
+ * @error: return location
+ *
+ * Changes what stands in front of the VM's state. That state, its offset, the byte order and the
+ * seal stay. The image is changed durably or not at all, even if the process is killed or the host
+ * goes down: a change within one sector is one write, for anything else a changed copy (that shares
+ * the VM's state with the original, if the file system can do that) is renamed over the image. With
+ * %VSP_SAVE_IMAGE_EDIT_IN_PLACE there is no copy, and an image whose edit is interrupted is marked
+ * incomplete.
+ *
+ * Returns: 0, or -1 with @error set
+ *
+ * Errors: %VSP_ERROR_INVALID_ARGUMENT: @xml is not a domain's, is of another domain, or does not fit;
+ *   those of vspSaveImageOpen(), %VSP_ERROR_IMAGE_PARTIAL, and those of writing a file
+ *
+ * Since: 0.1
+ */
+int vspSaveImageEdit(const char *path,
+                     const char *xml,
+                     vspRunState state,
+                     unsigned int flags,
+                     vspProgressFunc progress,
+                     gpointer opaque,
+                     GCancellable *cancellable,
+                     GVariant **report,
+                     GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(vspSaveImage, vspSaveImageFree)
 

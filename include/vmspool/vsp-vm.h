@@ -9,22 +9,9 @@
 #include <gio/gio.h>
 #include <vmspool/vsp-macros.h>
 #include <vmspool/vsp-filewrapper.h>
+#include <vmspool/vsp-saveimage.h>
 
 VSP_BEGIN_DECLS
-
-/**
- * vspRunState:
- * @VSP_RUN_STATE_SAME: as it was when saved
- * @VSP_RUN_STATE_RUNNING: run
- * @VSP_RUN_STATE_PAUSED: stay paused
- *
- * The state of the VM after a restore. Since: 0.1
- */
-typedef enum {
-    VSP_RUN_STATE_SAME = 0,
-    VSP_RUN_STATE_RUNNING = 1,
-    VSP_RUN_STATE_PAUSED = 2,
-} vspRunState;
 
 /**
  * vspVmOptions:

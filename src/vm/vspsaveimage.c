@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "vspsaveimagepriv.h"
+#include "vspxmlsecrets.h"
 
 void
 vspSaveImageNotice(vspSaveImage *image, const char *format, ...)
@@ -64,6 +65,12 @@ const char *
 vspSaveImageGetXml(const vspSaveImage *image)
 {
     return image->xml;
+}
+
+char *
+vspSaveImageGetPublicXml(const vspSaveImage *image, guint *hidden)
+{
+    return vspXmlHideSecrets(image->xml, hidden);
 }
 
 const char *

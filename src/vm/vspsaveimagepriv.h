@@ -40,6 +40,9 @@ typedef struct {
 
 G_STATIC_ASSERT(sizeof(vspSaveImageHeader) == VSP_SAVE_IMAGE_HEADER_SIZE);
 
+/* The numbers in the other byte order. */
+void vspSaveImageHeaderSwap(vspSaveImageHeader *header);
+
 #define VSP_SAVE_IMAGE_MAGIC "LibvirtQemud"
 #define VSP_SAVE_IMAGE_MAGIC_COMPLETE VSP_SAVE_IMAGE_MAGIC "Save"
 #define VSP_SAVE_IMAGE_MAGIC_PARTIAL VSP_SAVE_IMAGE_MAGIC "Part"
@@ -106,6 +109,9 @@ void vspSaveImageBlockComplete(GBytes *block,
 /* Like vspSaveImageOpen(), and hands over the descriptor that was read from (transfer full), so
  * that what is restored is what was checked. */
 vspSaveImage *vspSaveImageOpenKeep(const char *path, int *kept, GError **error);
+
+/* The same, and VSP_ERROR_IMAGE_PARTIAL for one that is not complete. */
+vspSaveImage *vspSaveImageOpenComplete(const char *path, int *kept, GError **error);
 
 /* NULL-terminated, possibly empty: whole sentences about what is odd in the image but no error.
  * Owned by @image. */

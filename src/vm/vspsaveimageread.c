@@ -90,8 +90,8 @@ readAt(const vspSaveImage *image, int fd, void *buf, gsize len, guint64 offset, 
     return 0;
 }
 
-static void
-swapHeader(vspSaveImageHeader *header)
+void
+vspSaveImageHeaderSwap(vspSaveImageHeader *header)
 {
     header->version = GUINT32_SWAP_LE_BE(header->version);
     header->dataLen = GUINT32_SWAP_LE_BE(header->dataLen);
@@ -136,7 +136,7 @@ readHeader(vspSaveImage *image, int fd, GError **error)
     version = header->version;
     if (version > VERSION_MAX) {
         image->swapped = TRUE;
-        swapHeader(header);
+        vspSaveImageHeaderSwap(header);
         version = MIN(version, header->version);
     }
     if (header->version > VERSION_MAX) {
@@ -420,4 +420,21 @@ vspSaveImage *
 vspSaveImageOpen(const char *path, GError **error)
 {
     return vspSaveImageOpenKeep(path, NULL, error);
+}
+
+vspSaveImage *
+vspSaveImageOpenComplete(const char *path, int *kept, GError **error)
+{
+    g_auto(vspFd) fd = -1;
+    g_autoptr(vspSaveImage) image = vspSaveImageOpenKeep(path, &fd, error);
+
+    if (!image)
+        return NULL;
+    if (!image->complete) {
+        vspSetError(error, VSP_ERROR_IMAGE_PARTIAL, _("the save did not finish: %s is incomplete"),
+                    image->name);
+        return NULL;
+    }
+    *kept = vspFdSteal(&fd);
+    return g_steal_pointer(&image);
 }

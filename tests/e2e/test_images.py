@@ -185,3 +185,22 @@ def test_numbers_of_the_example(folder):
     assert (report["cookie-offset"], report["cookie-size"]) == (1096, 368)
     assert (report["padding-offset"], report["padding-size"]) == (1464, 65536)
     assert (report["payload-offset"], report["payload-size"]) == (67000, len(images.RAW))
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_libvirt_reads_what_we_edit(virsh, folder, order):
+    """And edits it again."""
+    path = folder / "image"
+    path.write_bytes(images.image(order=order, xml=xml(), cookie=images.COOKIE, padding=65536))
+    longer = xml().replace(b"</name>", b"</name><title>" + b"x" * 30000 + b"</title>", 1)
+    for text, state in [(longer, "--paused"), (xml(), "--running"), (longer, "--running")]:
+        edited = folder / "edited.xml"
+        edited.write_bytes(text)
+        vmspool("xml", "replace", state, path, edited)
+        shown = virsh("save-image-dumpxml", path).stdout
+        assert (b"x" * 30000 in text) is ("x" * 30000 in shown)
+        virsh("save-image-define", path, edited, state)
+        report = info(path)
+        assert report["notices"] == []
+        assert report["was-running"] is (state == "--running")
+        assert path.read_bytes().endswith(images.RAW)
