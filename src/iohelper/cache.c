@@ -43,6 +43,10 @@
 /* How often write-back is started. Less means more system calls, more means a later start. */
 #define PACED_STEP (8 * 1024 * 1024)
 
+/* Known only when the first I/O comes back. */
+static const char directRefused[] = N_("the file system took O_DIRECT and refused direct I/O");
+static const char dontcacheRefused[] = N_("kernel or file system lack RWF_DONTCACHE");
+
 struct _vspCache {
     int fd; /* borrowed */
     gboolean writing;
@@ -198,6 +202,12 @@ vspCacheGetAlignment(const vspCache *cache)
     return cache->mode == VSP_CACHE_DIRECT && !cache->suspended ? cache->alignment : 1;
 }
 
+gsize
+vspCacheGetBlock(const vspCache *cache)
+{
+    return cache->mode == VSP_CACHE_DIRECT ? cache->alignment : 1;
+}
+
 int
 vspCacheGetRwFlags(const vspCache *cache)
 {
@@ -212,7 +222,7 @@ vspCacheStepDown(vspCache *cache, vspCacheMode rung, int errnum)
             if (cache->strict || enter(cache, VSP_CACHE_DONTCACHE) < 0)
                 return FALSE;
             if (cache->asked != VSP_CACHE_AUTO)
-                cache->notice = N_("the file system took O_DIRECT and refused direct I/O");
+                cache->notice = directRefused;
         }
         return TRUE;
     }
@@ -222,11 +232,21 @@ vspCacheStepDown(vspCache *cache, vspCacheMode rung, int errnum)
                 enter(cache, VSP_CACHE_PACED) < 0)
                 return FALSE;
             if (!cache->notice && cache->asked != VSP_CACHE_AUTO)
-                cache->notice = N_("kernel or file system lack RWF_DONTCACHE");
+                cache->notice = dontcacheRefused;
         }
         return TRUE;
     }
     return FALSE;
+}
+
+const char *
+vspCacheGetRefusal(const vspCache *cache, vspCacheMode rung, int errnum)
+{
+    if (!cache->strict || rung != cache->asked || (errnum != EINVAL && errnum != EOPNOTSUPP))
+        return NULL;
+    return rung == VSP_CACHE_DIRECT      ? directRefused
+           : rung == VSP_CACHE_DONTCACHE ? dontcacheRefused
+                                         : NULL;
 }
 
 int

@@ -31,12 +31,19 @@ vspCacheMode vspCacheGetAsked(const vspCache *cache);
 const char *vspCacheGetNotice(const vspCache *cache);
 gsize vspCacheGetAlignment(const vspCache *cache);
 
+/* The same, whether or not O_DIRECT is taken off at the moment: for the statistics. */
+gsize vspCacheGetBlock(const vspCache *cache);
+
 /* RWF_* for each read or write. */
 int vspCacheGetRwFlags(const vspCache *cache);
 
 /* An I/O done on rung @rung failed with @errnum. TRUE: the rung was the reason, the file is now on a
  * lower one, and the I/O is to be done again. FALSE: a real failure. In strict mode always FALSE. */
 gboolean vspCacheStepDown(vspCache *cache, vspCacheMode rung, int errnum);
+
+/* In strict mode, after StepDown said FALSE: what to say of a rung that was the reason (English,
+ * for the catalogue), NULL if it was not. */
+const char *vspCacheGetRefusal(const vspCache *cache, vspCacheMode rung, int errnum);
 
 /* Takes O_DIRECT off, for bytes that can't be aligned, and puts it back. No change on other rungs.
  * 0 or -errno. */

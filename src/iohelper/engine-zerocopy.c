@@ -122,6 +122,7 @@ zerocopyRestore(vspJob *job)
     guint64 left = job->length - job->statistics.bytesOut;
     struct stat st;
     gboolean socket = fstat(job->stream->fd, &st) == 0 && S_ISSOCK(st.st_mode);
+    guint fruitless = 0;
 
     /* A stage has to see the bytes. */
     if (!job->stream->transparent) {
@@ -136,6 +137,8 @@ zerocopyRestore(vspJob *job)
 
         if (n > 0)
             n = vspControlGetRate(job->control) == 0 ? step(job, socket, n) : -EOPNOTSUPP;
+        if (n < 0 && vspJobTryAgain(-n, &fruitless))
+            continue;
         if (n < 0 && isRefusal(-n)) {
             job->engine = vspEngineFallback(job);
             return job->engine->restore(job);
@@ -150,6 +153,7 @@ zerocopyRestore(vspJob *job)
         if (n == 0)
             break;
         vspJobPassed(job, n, vspNow() - began);
+        fruitless = 0;
         left -= n;
     }
     job->atEnd = TRUE;

@@ -48,6 +48,22 @@ vspJobFail(vspJob *job,
 }
 
 int
+vspJobFailFile(vspJob *job, vspOperation operation, vspCacheMode rung, guint64 offset, int errnum)
+{
+    const char *why = job->file->cache ? vspCacheGetRefusal(job->file->cache, rung, errnum) : NULL;
+
+    if (why)
+        operation = VSP_OPERATION_DIRECT;
+    return vspJobFail(job, operation, VSP_SIDE_FILE, offset, errnum, why);
+}
+
+gboolean
+vspJobTryAgain(int errnum, guint *fruitless)
+{
+    return (errnum == EINTR || errnum == EAGAIN) && ++*fruitless < FRUITLESS_MAX;
+}
+
+int
 vspJobAllocate(vspJob *job)
 {
     gsize size = job->buffers * job->bufferSize;
@@ -93,16 +109,20 @@ vspJobFill(vspJob *job, void *buf, gsize len)
 {
     guint64 began = vspNow();
     gsize done = 0;
+    guint fruitless = 0;
 
     while (done < len) {
         ssize_t n = vspEndpointRead(job->stream, (char *) buf + done, len - done);
 
+        if (n < 0 && vspJobTryAgain(-n, &fruitless))
+            continue;
         if (n < 0)
             return failStream(job, VSP_OPERATION_READ, job->statistics.bytesIn, -n);
         if (n == 0) {
             job->atEnd = TRUE;
             break;
         }
+        fruitless = 0;
         done += n;
         job->statistics.bytesIn += n;
     }
@@ -116,10 +136,13 @@ vspJobDrain(vspJob *job, const void *buf, gsize len)
 {
     guint64 began = vspNow();
     gsize done = 0;
+    guint fruitless = 0;
 
     while (done < len) {
         ssize_t n = vspEndpointWrite(job->stream, (const char *) buf + done, len - done);
 
+        if (n < 0 && vspJobTryAgain(-n, &fruitless))
+            continue;
         if (n <= 0)
             return failStream(job, VSP_OPERATION_WRITE, job->statistics.bytesOut, n < 0 ? -n : EIO);
         done += n;
@@ -202,10 +225,11 @@ writeWhole(vspJob *job, const char *buf, gsize len, off_t offset)
         } else {
             n = vspEndpointWrite(job->file, buf + done, len - done);
         }
-        if (n < 0 && job->file->seekable && vspCacheStepDown(job->file->cache, rung, -n))
+        if (n < 0 && ((job->file->seekable && vspCacheStepDown(job->file->cache, rung, -n)) ||
+                      vspJobTryAgain(-n, &fruitless)))
             continue;
         if (n < 0)
-            return vspJobFail(job, VSP_OPERATION_WRITE, VSP_SIDE_FILE, offset + done, -n, NULL);
+            return vspJobFailFile(job, VSP_OPERATION_WRITE, rung, offset + done, -n);
         if (vspJobResumePoint(job, done + n) > done || n == (ssize_t) (len - done)) {
             fruitless = 0;
             done = done + n == len ? len : vspJobResumePoint(job, done + n);
@@ -267,6 +291,7 @@ vspJobReadAt(vspJob *job, void *buf, gsize len, off_t offset)
 {
     guint64 began = vspNow();
     gsize done = 0;
+    guint fruitless = 0;
 
     while (done < len) {
         gsize from = vspJobResumePoint(job, done);
@@ -279,12 +304,20 @@ vspJobReadAt(vspJob *job, void *buf, gsize len, off_t offset)
         } else {
             n = vspEndpointRead(job->file, (char *) buf + from, len - from);
         }
-        if (n < 0 && job->file->seekable && vspCacheStepDown(job->file->cache, rung, -n))
+        if (n < 0 && ((job->file->seekable && vspCacheStepDown(job->file->cache, rung, -n)) ||
+                      vspJobTryAgain(-n, &fruitless)))
             continue;
         if (n < 0)
-            return vspJobFail(job, VSP_OPERATION_READ, VSP_SIDE_FILE, offset + from, -n, NULL);
-        if (from + n <= done)
-            break; /* nothing that we did not have: the end */
+            return vspJobFailFile(job, VSP_OPERATION_READ, rung, offset + from, -n);
+        if (from + n <= done) {
+            /* Nothing that we did not have. Asked for the very next byte, that is the end; of a
+             * block that was read again it may be all that the file system gives at once: it is
+             * asked once more. */
+            if (from == done || vspCacheSuspendDirect(job->file->cache) < 0)
+                break;
+            continue;
+        }
+        fruitless = 0;
         done = from + n;
     }
     job->statistics.stallSourceNs += vspNow() - began;

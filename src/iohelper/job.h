@@ -7,6 +7,7 @@
 #define JOB_H
 
 #include <glib.h>
+#include <vmspool/vsp-filewrapper.h>
 
 #include "control.h"
 #include "endpoint.h"
@@ -55,6 +56,14 @@ int vspJobFail(vspJob *job,
                guint64 offset,
                int errnum,
                const char *detail);
+
+/* The same for an I/O on the file, done on @rung: in strict mode the rung may be what failed. */
+int
+vspJobFailFile(vspJob *job, vspOperation operation, vspCacheMode rung, guint64 offset, int errnum);
+
+/* After a call that moved nothing: is it worth another try? Counts in *@fruitless, which progress
+ * sets back to 0. */
+gboolean vspJobTryAgain(int errnum, guint *fruitless);
 
 char *vspJobBuffer(vspJob *job, guint index);
 

@@ -162,7 +162,7 @@ fillStatistics(vspJob *job)
 
         s->cacheMode = vspCacheGetMode(job->file->cache);
         s->cacheAsked = vspCacheGetAsked(job->file->cache);
-        s->alignment = vspEndpointGetAlignment(job->file);
+        s->alignment = vspCacheGetBlock(job->file->cache);
         if (notice)
             g_strlcpy(s->notice, notice, sizeof(s->notice)); /* more important than a wish */
     } else {

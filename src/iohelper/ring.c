@@ -42,14 +42,13 @@ operation(const vspRing *ring)
 /* Of several that fail while they are in flight together the first of the file is told, and not the
  * first to come back: up to there the data is. Always -1. */
 static int
-failAt(vspRing *ring, off_t offset, int errnum)
+failAt(vspRing *ring, vspCacheMode rung, off_t offset, int errnum)
 {
     vspJob *job = ring->job;
 
-    if (job->failed && job->failure.side == VSP_SIDE_FILE &&
-        job->failure.operation == (guint32)operation(ring) && (guint64)offset < job->failure.offset)
+    if (job->failed && job->failure.side == VSP_SIDE_FILE && (guint64)offset < job->failure.offset)
         job->failed = FALSE;
-    return vspJobFail(job, operation(ring), VSP_SIDE_FILE, offset, errnum, NULL);
+    return vspJobFailFile(job, operation(ring), rung, offset, errnum);
 }
 
 /* 0 or -errno. */
@@ -98,7 +97,7 @@ submit(vspRing *ring, vspSlot *slot)
     if (rc < 0) {
         slot->inFlight = FALSE;
         ring->inFlight--;
-        return failAt(ring, slot->ioOffset, -rc);
+        return failAt(ring, slot->rung, slot->ioOffset, -rc);
     }
     return 0;
 }
@@ -132,11 +131,17 @@ static int
 afterRead(vspRing *ring, vspSlot *slot, gsize reached)
 {
     if (reached < slot->len) {
-        /* Short: more may follow, so it is asked for until nothing comes. In direct mode a block that
-         * was read in part is read again, and the end shows by its being no longer than before. */
+        /* Short: more may follow, so it is asked for until nothing comes. In direct mode a block
+         * that was read in part is read again. If it is no longer than before, the very next byte
+         * is asked for without O_DIRECT: the block may have been all that the file system gives at
+         * once. */
         if (reached <= slot->valid) {
-            slot->ended = TRUE;
-            return 0;
+            if (slot->done == slot->valid || vspCacheSuspendDirect(ring->job->file->cache) < 0) {
+                slot->ended = TRUE;
+                return 0;
+            }
+            slot->done = slot->valid;
+            return submit(ring, slot);
         }
         slot->valid = reached;
         slot->done = vspJobResumePoint(ring->job, reached);
@@ -163,7 +168,7 @@ afterWrite(vspRing *ring, vspSlot *slot, gsize reached)
     if (slot->done > before)
         slot->fruitless = 0;
     else if (++slot->fruitless == FRUITLESS_MAX)
-        return failAt(ring, slot->offset + slot->done, EIO);
+        return failAt(ring, slot->rung, slot->offset + slot->done, EIO);
     return submit(ring, slot);
 }
 
@@ -179,14 +184,11 @@ completed(vspRing *ring, vspSlot *slot)
     ring->settled++;
     n = vspEndpointComplete(job->file, operation(ring), slot->ioOffset, slot->ioLen, slot->ioResult);
 
-    if (n == -EINTR || n == -EAGAIN ||
-        (n < 0 && vspCacheStepDown(job->file->cache, slot->rung, -n))) {
-        if (++slot->fruitless < FRUITLESS_MAX)
-            return submit(ring, slot);
-        n = -EIO;
-    }
+    if (n < 0 && (vspCacheStepDown(job->file->cache, slot->rung, -n) ||
+                  vspJobTryAgain(-n, &slot->fruitless)))
+        return submit(ring, slot);
     if (n < 0)
-        return failAt(ring, slot->ioOffset, -n);
+        return failAt(ring, slot->rung, slot->ioOffset, -n);
     return job->writing ? afterWrite(ring, slot, slot->done + n) : afterRead(ring, slot, slot->done + n);
 }
 
