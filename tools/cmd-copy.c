@@ -5,52 +5,10 @@
  */
 #include "config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <glib/gi18n.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool.h"
-
-/* Opens IN or OUT; "-" is the standard stream. -1 with @error. The descriptor lives as long as the
- * program. *@created: the file is ours to remove if the copy fails. */
-static int
-openEnd(const char *path, gboolean output, gboolean force, gboolean *created, GError **error)
-{
-    int fd;
-
-    if (g_str_equal(path, "-"))
-        return output ? STDOUT_FILENO : STDIN_FILENO;
-    if (!output) {
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    } else {
-        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
-        *created = fd >= 0;
-        if (fd < 0 && errno == EEXIST)
-            fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (force ? O_TRUNC : 0));
-    }
-    if (fd < 0) {
-        int errnum = errno;
-
-        g_set_error(error, VSP_ERROR, errnum == ENOENT ? VSP_ERROR_NOT_FOUND : VSP_ERROR_IO,
-                    _("cannot open '%s': %s"), path, g_strerror(errnum));
-    }
-    return fd;
-}
-
-/* A file that holds data is not written over unless the user says so. */
-static gboolean
-mayWrite(int fd, const char *path, gboolean force, GError **error)
-{
-    struct stat st;
-
-    if (force || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-        return TRUE;
-    g_set_error(error, VSP_ERROR, VSP_ERROR_EXISTS,
-                _("'%s' holds data already; --force replaces it"), path);
-    return FALSE;
-}
 
 static void
 printSummary(GVariant *report)
@@ -108,11 +66,11 @@ vspCmdCopy(int argc, char **argv)
         return vspToolUsage("copy", _("--json and a copy to stdout would mix"));
 
     cancellable = vspToolCancellable();
-    in = openEnd(argv[1], FALSE, FALSE, NULL, &error);
+    in = vspToolOpenEnd(argv[1], FALSE, FALSE, NULL, &error);
     if (in < 0)
         return vspToolFail(error, json);
-    out = openEnd(argv[2], TRUE, force, &created, &error);
-    if (out < 0 || !mayWrite(out, argv[2], force, &error))
+    out = vspToolOpenEnd(argv[2], TRUE, force, &created, &error);
+    if (out < 0 || !vspToolMayWrite(out, argv[2], force, &error))
         return vspToolFail(error, json);
 
     progress = vspToolProgressNew(_("Copying"), quiet || json);

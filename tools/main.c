@@ -22,6 +22,9 @@ static const struct {
     { "dump", vspCmdDump, N_("write a core dump of a VM's memory") },
     { "copy", vspCmdCopy, N_("move bytes between a file and a pipe, at the speed of the disk") },
     { "info", vspCmdInfo, N_("show what a save image is") },
+    { "verify", vspCmdVerify, N_("read all of a save image and tell whether it is good") },
+    { "seal", vspCmdSeal, N_("mark a save image complete that lacks only that") },
+    { "extract", vspCmdExtract, N_("take the VM's state or the XML out of a save image") },
     { "xml", vspCmdXml, N_("show, replace or edit the domain XML in a save image") },
 };
 

@@ -25,6 +25,9 @@ int vspCmdDump(int argc, char **argv);
 int vspCmdInfo(int argc, char **argv);
 int vspCmdCopy(int argc, char **argv);
 int vspCmdXml(int argc, char **argv);
+int vspCmdExtract(int argc, char **argv);
+int vspCmdVerify(int argc, char **argv);
+int vspCmdSeal(int argc, char **argv);
 
 /* The options that say how bytes move, the same in each command. */
 typedef struct {
@@ -92,6 +95,17 @@ char *vspToolFormatTime(guint64 nanoseconds);
 /* A number out of a report, 0 if it is not there; @path is "transfer/sync-ns". */
 guint64 vspToolReportNumber(GVariant *report, const char *path);
 const char *vspToolReportText(GVariant *report, const char *path); /* owned by @report; NULL */
+
+/* Opens what is read, or written; "-" is the standard stream. -1 with @error. The descriptor lives as
+ * long as the program. *@created: the file is ours to remove if the command fails. */
+int vspToolOpenEnd(
+    const char *path, gboolean output, gboolean force, gboolean *created, GError **error);
+
+/* A file that holds data is not written over unless the user says so. */
+gboolean vspToolMayWrite(int fd, const char *path, gboolean force, GError **error);
+
+/* Takes what the file held out of it; refuses if it is @source. */
+gboolean vspToolEmpty(int fd, const char *source, const char *path, GError **error);
 
 /* All of the file, "-" is stdin: at most 16 MiB, and no NUL in it. */
 char *vspToolReadText(const char *path, GError **error);

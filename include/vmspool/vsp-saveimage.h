@@ -217,6 +217,102 @@ int vspSaveImageEdit(const char *path,
                      GVariant **report,
                      GError **error);
 
+/** vspSaveImagePart: what can be taken out of an image. Since: 0.1 */
+typedef enum {
+    VSP_SAVE_IMAGE_PART_PAYLOAD = 0, /* the VM's state, as stored */
+    VSP_SAVE_IMAGE_PART_XML = 1,
+    VSP_SAVE_IMAGE_PART_COOKIE = 2,
+} vspSaveImagePart;
+
+/**
+ * vspSaveImageExtract:
+ * @path: the image, which must be complete
+ * @part: which part of it; a text comes without its NUL
+ * @out: written to, from where it stands; borrowed
+ * @outName: what messages call it
+ * @options: (nullable): how the payload moves
+ * @progress: (nullable): called from the calling thread
+ * @opaque: for @progress
+ * @cancellable: (nullable): cancel from any thread
+ * @report: (out) (optional) (transfer full): statistics; of a text only "bytes-out"
+ * @error: return location
+ *
+ * Copies a part of an image elsewhere. If @out is a file, success means that it is durable. A payload
+ * that is not what the seal's digest says is told after it was written, as
+ * %VSP_ERROR_IMAGE_CORRUPT.
+ *
+ * Returns: 0, or -1 with @error set; %VSP_ERROR_NOT_FOUND if there is no cookie
+ *
+ * Since: 0.1
+ */
+int vspSaveImageExtract(const char *path,
+                        vspSaveImagePart part,
+                        int out,
+                        const char *outName,
+                        const vspFileWrapperOptions *options,
+                        vspProgressFunc progress,
+                        gpointer opaque,
+                        GCancellable *cancellable,
+                        GVariant **report,
+                        GError **error);
+
+/**
+ * vspSaveImageVerify:
+ * @path: the image
+ * @options: (nullable): how the payload is read
+ * @progress: (nullable): called from the calling thread
+ * @opaque: for @progress
+ * @cancellable: (nullable): cancel from any thread
+ * @report: (out) (optional) (transfer full): what was found; the keys are in vmspool-verify(1)
+ * @error: return location
+ *
+ * Reads all of an image and compares it with what it says of itself: header and XML, how the payload
+ * begins and ends, its length and digest by the seal.
+ *
+ * Returns: 0, or -1 with @error set
+ *
+ * Errors: those of vspSaveImageOpen(), %VSP_ERROR_IMAGE_PARTIAL, %VSP_ERROR_IMAGE_CUT,
+ *   %VSP_ERROR_IMAGE_CORRUPT, %VSP_ERROR_IMAGE_UNSUPPORTED for a format that is not known
+ *
+ * Since: 0.1
+ */
+int vspSaveImageVerify(const char *path,
+                       const vspFileWrapperOptions *options,
+                       vspProgressFunc progress,
+                       gpointer opaque,
+                       GCancellable *cancellable,
+                       GVariant **report,
+                       GError **error);
+
+/**
+ * vspSaveImageMarkComplete:
+ * @path: an image that lacks nothing but the mark of a complete one
+ * @options: (nullable): how the payload is read
+ * @progress: (nullable): called from the calling thread
+ * @opaque: for @progress
+ * @cancellable: (nullable): cancel from any thread
+ * @report: (out) (optional) (transfer full): as that of vspSaveImageVerify()
+ * @error: return location
+ *
+ * For a save that was interrupted between the last byte and the mark. The payload has to be raw, and
+ * to begin and end as QEMU's do, with the description that QEMU puts last. It is read, synced, and
+ * then the image is marked complete and sealed, by one write.
+ *
+ * Returns: 0, or -1 with @error set
+ *
+ * Errors: %VSP_ERROR_INVALID_ARGUMENT: it is marked already; %VSP_ERROR_IMAGE_PARTIAL: the payload is
+ *   not complete; %VSP_ERROR_IMAGE_UNSUPPORTED: that can't be told
+ *
+ * Since: 0.1
+ */
+int vspSaveImageMarkComplete(const char *path,
+                             const vspFileWrapperOptions *options,
+                             vspProgressFunc progress,
+                             gpointer opaque,
+                             GCancellable *cancellable,
+                             GVariant **report,
+                             GError **error);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(vspSaveImage, vspSaveImageFree)
 
 VSP_END_DECLS

@@ -19,6 +19,11 @@ COMMANDS = [
     ['xml', 'replace', '--force', '{}', 'NEW'],
     ['xml', 'replace', '--force', '--in-place', '--paused', '{}', 'NEW'],
     ['xml', 'edit', '{}'],
+    ['verify', '{}'],
+    ['seal', '{}'],
+    ['extract', '--payload', '{}', 'OUT'],
+    ['extract', '--xml', '{}', 'OUT'],
+    ['extract', '--cookie', '{}', 'OUT'],
 ]
 
 
@@ -40,7 +45,7 @@ class Corpus(ToolCase):
             names = sorted(os.listdir(self.directory))
             for command in COMMANDS:
                 with self.subTest(file=case['file'], command=command):
-                    words = [{'{}': path, 'NEW': new}.get(word, word) for word in command]
+                    words = [{'{}': path, 'NEW': new, 'OUT': self.path('out')}.get(word, word) for word in command]
                     out, err = self.run_tool(*words, '--json', status=3, limit=True,
                                              env={'EDITOR': '/bin/true', 'VISUAL': ''})
                     report = json.loads(out)

@@ -156,6 +156,11 @@ def test_report_of_an_image():
     assert described("vmspool-info.1", r".* \(\w") - {"ok"} == keys_in("src/vm/vspsaveimage.c")
 
 
+def test_report_of_a_verification():
+    keys = described("vmspool-verify.1", r".* \(\w") - {"ok", "error"}
+    assert keys == keys_in("src/vm/vspsaveimageverify.c")
+
+
 def test_report_of_an_edit():
     assert described("vmspool-xml.1", r".* \(\w") - {"ok", "error"} == keys_in(
         "src/vm/vspsaveimageedit.c", "tools/cmd-xml.c"
