@@ -174,6 +174,9 @@ class Qmp:
         if arguments:
             message["arguments"] = {k.replace("_", "-"): v for k, v in arguments.items()}
         self.socket.sendall(json.dumps(message).encode() + b"\n")
+        return self._reply()
+
+    def _reply(self):
         while True:
             reply = self._read()
             if "return" in reply:
@@ -181,6 +184,25 @@ class Qmp:
             if "error" in reply:
                 raise QmpError(reply["error"]["desc"])
             self.events.append(reply)
+
+    def getfd(self, name, fd):
+        """Gives QEMU a descriptor of ours, under a name."""
+        message = {"execute": "getfd", "arguments": {"fdname": name}}
+        socket.send_fds(self.socket, [json.dumps(message).encode() + b"\n"], [fd])
+        return self._reply()
+
+    def wait_migration(self):
+        """Waits for a migration to end, by its events; fails unless it ended well."""
+        while True:
+            for event in self.events:
+                status = event["data"]["status"] if event["event"] == "MIGRATION" else None
+                if status in ("completed", "failed", "cancelled"):
+                    self.events.clear()
+                    if status != "completed":
+                        raise QmpError(f"the migration {status}")
+                    return
+            self.events.clear()
+            self.events.append(self._read())
 
     def close(self):
         self.lines.close()
