@@ -50,6 +50,8 @@ vspLoadMake(vspLoad *self)
         self->payload = NULL;
         return -1;
     }
+    /* As QEMU asks for a guest's RAM. It is no matter if it is refused. */
+    madvise(self->payload, self->payloadBytes, MADV_HUGEPAGE);
     for (i = 0; i < self->payloadBytes; i += sizeof(state)) {
         state ^= state << 13;
         state ^= state >> 7;
