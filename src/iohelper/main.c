@@ -215,8 +215,9 @@ main(int argc, char **argv)
     rc = setUp(&job, &options);
     job.statistics.setupNs = vspNow() - began;
     if (rc == 0) {
-        vspReporterHello(job.reporter, job.control);
-        rc = vspJobRun(&job);
+        rc = vspReporterHello(job.reporter, job.control);
+        rc = rc < 0 ? vspJobFail(&job, VSP_OPERATION_SETUP, VSP_SIDE_NONE, 0, -rc, N_("a thread"))
+                    : vspJobRun(&job);
     }
     fillStatistics(&job);
     job.failure.ok = rc == 0;

@@ -83,7 +83,7 @@ watchPeer(gpointer opaque)
     return NULL;
 }
 
-void
+int
 vspReporterHello(vspReporter *reporter, vspControl *control)
 {
     vspStatusRecord record;
@@ -92,21 +92,26 @@ vspReporterHello(vspReporter *reporter, vspControl *control)
     sigset_t all, before;
 
     if (reporter->statusFd < 0)
-        return;
+        return 0;
     /* Signals are the main thread's. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     watch = g_new0(Watch, 1); /* the thread's, for as long as the process lives */
     watch->fd = reporter->statusFd;
     watch->control = control;
-    thread = g_thread_new("watch-peer", watchPeer, watch);
+    thread = g_thread_try_new("watch-peer", watchPeer, watch, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!thread) {
+        g_free(watch);
+        return -EAGAIN; /* all that pthread_create() knows */
+    }
     g_thread_unref(thread);
 
     memset(&record, 0, sizeof(record));
     record.hello.pid = getpid();
     g_strlcpy(record.hello.release, VSP_VERSION, sizeof(record.hello.release));
     vspStatusSend(reporter->statusFd, &record, VSP_STATUS_HELLO, TRUE);
+    return 0;
 }
 
 void

@@ -18,9 +18,9 @@ typedef struct _vspReporter vspReporter;
 vspReporter *vspReporterNew(int statusFd, const char *name);
 void vspReporterFree(vspReporter *reporter);
 
-/* The job can start. From here on the helper ends when the other side of the channel does, and @control
- * (borrowed) is what that side changes. */
-void vspReporterHello(vspReporter *reporter, vspControl *control);
+/* The job can start. From here on the helper ends when the other side of the channel does, and
+ * @control (borrowed) is what that side changes. 0 or -errno. */
+int vspReporterHello(vspReporter *reporter, vspControl *control);
 
 /* Sent at most ten times a second, and never waited for. */
 void vspReporterProgress(vspReporter *reporter,

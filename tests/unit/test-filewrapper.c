@@ -569,6 +569,25 @@ testNames(void)
     }
 }
 
+/* The helper has the descriptor and never the path: what happens to that does not matter. */
+static void
+testUnlinked(void)
+{
+    g_auto(vspTestDir) dir = vspTestDirectory();
+    g_autofree char *path = vspTestPath(dir, "file");
+    g_auto(vspFd) fd = vspTestOpen(path, O_WRONLY | O_CREAT);
+    g_auto(vspFd) same = vspTestOpen(path, O_RDONLY);
+    g_autoptr(vspFileWrapperFd) wfd = wrapperNew(&fd, path, VSP_FILE_WRAPPER_BYPASS_CACHE);
+
+    g_assert_cmpint(unlink(path), ==, 0);
+    wrapperMakeFile(path, 100);
+    g_assert_cmpuint(wrapperFeed(fd, LENGTH), ==, LENGTH);
+    vspFdClose(&fd);
+    wrapperAssertClosed(wfd);
+    g_assert_cmpuint(wrapperDrain(same, 0), ==, LENGTH);
+    wrapperAssertFile(path, 100);
+}
+
 static void
 testNoTrace(void)
 {
@@ -613,6 +632,7 @@ main(int argc, char **argv)
     vspTestAdd("/wrapper/null", testNull);
     vspTestAdd("/wrapper/free-without-close", testFreeWithoutClose);
     vspTestAdd("/wrapper/names", testNames);
+    vspTestAdd("/wrapper/unlinked", testUnlinked);
     vspTestAdd("/wrapper/no-trace", testNoTrace);
     return vspTestRun();
 }
