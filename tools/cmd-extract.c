@@ -35,10 +35,11 @@ vspCmdExtract(int argc, char **argv)
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, N_("Print the statistics as JSON"), NULL },
         { NULL, 0, 0, 0, NULL, NULL, NULL },
     };
-    g_autoptr(GOptionContext) context = vspToolContextNew(
-        _("FILE OUT"),
-        _("Takes one part out of the save image FILE: --payload, --xml or --cookie. '-' is stdout."),
-        NULL);
+    g_autoptr(GOptionContext) context =
+        vspToolContextNew(_("FILE OUT"),
+                          _("Takes one part out of the save image FILE: --payload, --xml or "
+                            "--cookie. '-' is stdout."),
+                          NULL);
     g_autoptr(vspFileWrapperOptions) options = NULL;
     g_autoptr(vspToolProgress) progress = NULL;
     g_autoptr(vspSaveImage) image = NULL;

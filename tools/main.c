@@ -25,6 +25,7 @@ static const struct {
     { "verify", vspCmdVerify, N_("read all of a save image and tell whether it is good") },
     { "seal", vspCmdSeal, N_("mark a save image complete that lacks only that") },
     { "extract", vspCmdExtract, N_("take the VM's state or the XML out of a save image") },
+    { "convert", vspCmdConvert, N_("write a save image anew: aligned, sealed, with more room") },
     { "xml", vspCmdXml, N_("show, replace or edit the domain XML in a save image") },
 };
 

@@ -47,9 +47,8 @@ vspToolMoveAddTo(vspToolMove *move, GOptionContext *context, unsigned int parts)
         g_option_context_add_main_entries(context, writes, GETTEXT_PACKAGE);
 }
 
-/* "500M": bytes per second, more than none. */
-static gboolean
-parseRate(const char *text, guint64 *rate)
+gboolean
+vspToolParseSize(const char *text, guint64 *rate)
 {
     static const char suffixes[] = "kMG";
     char *end;
@@ -91,7 +90,7 @@ vspToolMoveToOptions(const vspToolMove *move, GError **error)
                     move->transport);
         return NULL;
     }
-    if (move->limitRate && !parseRate(move->limitRate, &rate)) {
+    if (move->limitRate && !vspToolParseSize(move->limitRate, &rate)) {
         g_set_error(error, VSP_ERROR, VSP_ERROR_INVALID_ARGUMENT, _("not a rate: '%s'"), move->limitRate);
         return NULL;
     }

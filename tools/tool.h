@@ -28,6 +28,7 @@ int vspCmdXml(int argc, char **argv);
 int vspCmdExtract(int argc, char **argv);
 int vspCmdVerify(int argc, char **argv);
 int vspCmdSeal(int argc, char **argv);
+int vspCmdConvert(int argc, char **argv);
 
 /* The options that say how bytes move, the same in each command. */
 typedef struct {
@@ -50,6 +51,9 @@ enum {
 void vspToolMoveAddTo(vspToolMove *move, GOptionContext *context, unsigned int parts);
 vspFileWrapperOptions *vspToolMoveToOptions(const vspToolMove *move, GError **error);
 void vspToolMoveClear(vspToolMove *move);
+
+/* "500M": bytes, more than none. FALSE if it is no such. */
+gboolean vspToolParseSize(const char *text, guint64 *size);
 
 /* A context with the command's summary; parses *argc and *argv (--help is answered and ends the
  * program). FALSE: the mistake is on stderr, exit with VSP_EXIT_USAGE. */

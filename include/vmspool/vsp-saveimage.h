@@ -313,6 +313,42 @@ int vspSaveImageMarkComplete(const char *path,
                              GVariant **report,
                              GError **error);
 
+/**
+ * vspSaveImageConvert:
+ * @in: the image, which must be complete; it is only read
+ * @out: the file or block device to write; may be the same file as @in, which is then replaced
+ * @room: bytes to leave behind XML and cookie for later edits, 64 KiB is usual
+ * @overwrite: replace a file that holds data
+ * @options: (nullable): how the bytes move
+ * @progress: (nullable): called from the calling thread
+ * @opaque: for @progress
+ * @cancellable: (nullable): cancel from any thread
+ * @report: (out) (optional) (transfer full): what was written; the keys are in vmspool-convert(1)
+ * @error: return location
+ *
+ * Writes an image anew, as vspVmSave() would have: version 2 in this host's byte order, the payload at
+ * a multiple of 4096, sealed with a digest. The payload is checked as by vspSaveImageVerify() on the
+ * way. A new file is 0600; one that replaces @in keeps its owner and mode. A file that holds data has
+ * not changed until all of the new one is durable.
+ *
+ * Returns: 0, or -1 with @error set
+ *
+ * Errors: those of vspSaveImageVerify() and of writing a file; %VSP_ERROR_IMAGE_UNSUPPORTED for the
+ *   format sparse, which has offsets of the file in it
+ *
+ * Since: 0.1
+ */
+int vspSaveImageConvert(const char *in,
+                        const char *out,
+                        guint64 room,
+                        gboolean overwrite,
+                        const vspFileWrapperOptions *options,
+                        vspProgressFunc progress,
+                        gpointer opaque,
+                        GCancellable *cancellable,
+                        GVariant **report,
+                        GError **error);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(vspSaveImage, vspSaveImageFree)
 
 VSP_END_DECLS

@@ -6,9 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glib/gi18n-lib.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +15,6 @@
 
 #include "vsperrorpriv.h"
 #include "vspfd.h"
-#include "vspio.h"
 #include "vspreplacement.h"
 #include "vsptarget.h"
 
@@ -65,16 +62,7 @@ int
 vspReplacementWriteAt(
     vspReplacement *self, const void *data, gsize len, guint64 offset, GError **error)
 {
-    int flags = fcntl(self->fd, F_GETFL);
-
-    /* The helper may have left O_DIRECT on the open file. */
-    if (flags < 0 || fcntl(self->fd, F_SETFL, flags & ~O_DIRECT) < 0 ||
-        vspPwriteFull(self->fd, data, len, (off_t)offset) < 0) {
-        vspSetErrno(error, errno, _("cannot write '%s' at offset %" PRIu64),
-                    vspTargetGetName(self->target), offset);
-        return -1;
-    }
-    return 0;
+    return vspTargetWriteAt(self->target, self->fd, data, len, offset, error);
 }
 
 /* Security labels and the like. What can't be carried over, the file system has its own idea of. */

@@ -74,10 +74,7 @@ findEnd(const guint8 *tail, gsize len)
 }
 
 int
-vspSaveImagePayloadFindEnd(const vspSaveImage *image,
-                           int fd,
-                           vspPayloadEnd *end,
-                           GError **error)
+vspSaveImagePayloadFindEnd(const vspSaveImage *image, int fd, vspPayloadEnd *end, GError **error)
 {
     gsize len = (gsize)MIN(image->payloadLength, TAIL_MAX);
     guint64 offset = vspSaveImageGetPayloadOffset(image) + image->payloadLength - len;
@@ -123,12 +120,12 @@ vspSaveImagePayloadCheck(const vspSaveImage *image, int fd, vspPayloadEnd *end, 
     if (*end == VSP_PAYLOAD_END_BAD) {
         gboolean sealed = image->seal == VSP_SAVE_IMAGE_SEAL_VALID;
 
-        vspSetError(error, sealed ? VSP_ERROR_IMAGE_CORRUPT : VSP_ERROR_IMAGE_CUT,
-                    sealed ? _("%s is corrupt before byte %" PRIu64
-                               ": the VM's state does not end as QEMU's does")
-                           : _("%s is cut at byte %" PRIu64
-                               ": the VM's state does not end as QEMU's does"),
-                    image->name, offset + image->payloadLength);
+        vspSetError(
+            error, sealed ? VSP_ERROR_IMAGE_CORRUPT : VSP_ERROR_IMAGE_CUT,
+            sealed ? _("%s is corrupt before byte %" PRIu64
+                       ": the VM's state does not end as QEMU's does")
+                   : _("%s is cut at byte %" PRIu64 ": the VM's state does not end as QEMU's does"),
+            image->name, offset + image->payloadLength);
         return -1;
     }
     return 0;
@@ -157,14 +154,15 @@ compareDigest(const vspSaveImage *image,
     sealed = vspDigestToText(image->digest);
     if (g_str_equal(text, sealed))
         return 0;
-    vspSetError(error, VSP_ERROR_IMAGE_CORRUPT,
-                _("%s is corrupt: the digest of the VM's state is %s, and was %s when it was saved"),
-                image->name, text, sealed);
+    vspSetError(
+        error, VSP_ERROR_IMAGE_CORRUPT,
+        _("%s is corrupt: the digest of the VM's state is %s, and was %s when it was saved"),
+        image->name, text, sealed);
     return -1;
 }
 
-/* The mover knows a length when it reads a file into a stream, and not between two files. There it is
- * needed if the source goes on behind the payload: then another helper makes a stream of it. */
+/* The mover knows a length when it reads a file into a stream, and not between two files. There it
+ * is needed if the source goes on behind the payload: then another helper makes a stream of it. */
 static int
 movePart(const vspSaveImage *image,
          int fd,

@@ -20,17 +20,12 @@ typedef enum {
 } vspPayloadEnd;
 
 /* Looks at the last bytes. -1 with @error if they can't be read. */
-int vspSaveImagePayloadFindEnd(const vspSaveImage *image,
-                               int fd,
-                               vspPayloadEnd *end,
-                               GError **error);
+int
+vspSaveImagePayloadFindEnd(const vspSaveImage *image, int fd, vspPayloadEnd *end, GError **error);
 
 /* What can be said of the payload without reading it: -1 with @error if it does not begin or end as
  * one of its format does, or if its format is not known. */
-int vspSaveImagePayloadCheck(const vspSaveImage *image,
-                             int fd,
-                             vspPayloadEnd *end,
-                             GError **error);
+int vspSaveImagePayloadCheck(const vspSaveImage *image, int fd, vspPayloadEnd *end, GError **error);
 
 typedef struct {
     const vspFileWrapperOptions *wrapper; /* nullable */

@@ -93,6 +93,14 @@ GBytes *vspSaveImageBlockNew(const char *xml,
                              vspSaveImageFormat format,
                              GError **error);
 
+/* The same for any number of @format, with at least @room zeros. */
+GBytes *vspSaveImageBlockNewWithRoom(const char *xml,
+                                     const char *cookie,
+                                     gboolean wasRunning,
+                                     guint32 format,
+                                     guint64 room,
+                                     GError **error);
+
 /*
  * The header that completes the image: @block's, with the *complete* magic and a seal. To be
  * written over the first bytes of the image once its payload is durable.

@@ -114,10 +114,11 @@ checkSealable(const vspSaveImage *image, int fd, GError **error)
         return -1;
     }
     if (image->format != VSP_SAVE_IMAGE_FORMAT_RAW || image->blockDevice) {
-        vspSetError(error, VSP_ERROR_IMAGE_UNSUPPORTED,
-                    _("only of a raw VM's state in a file can be told whether it is complete; %s is "
-                      "another"),
-                    image->name);
+        vspSetError(
+            error, VSP_ERROR_IMAGE_UNSUPPORTED,
+            _("only of a raw VM's state in a file can be told whether it is complete; %s is "
+              "another"),
+            image->name);
         return -1;
     }
     if (vspSaveImagePayloadFindEnd(image, fd, &end, error) < 0)
@@ -131,8 +132,8 @@ checkSealable(const vspSaveImage *image, int fd, GError **error)
     return 0;
 }
 
-/* Mark and seal are in the file's first 92 bytes, which lie in one sector: they are written together
- * or not at all. */
+/* Mark and seal are in the file's first 92 bytes, which lie in one sector: they are written
+ * together or not at all. */
 static int
 writeMark(const vspSaveImage *image,
           const char *path,

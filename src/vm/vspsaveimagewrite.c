@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <glib/gi18n-lib.h>
 
@@ -14,17 +15,18 @@
 #define VERSION 2
 
 GBytes *
-vspSaveImageBlockNew(const char *xml,
-                     const char *cookie,
-                     gboolean wasRunning,
-                     vspSaveImageFormat format,
-                     GError **error)
+vspSaveImageBlockNewWithRoom(const char *xml,
+                             const char *cookie,
+                             gboolean wasRunning,
+                             guint32 format,
+                             guint64 room,
+                             GError **error)
 {
     g_autoptr(vspDomainXml) domain = vspDomainXmlParse(xml, strlen(xml), error);
     vspSaveImageHeader header = {
         .version = VERSION,
         .wasRunning = wasRunning ? 1 : 0,
-        .format = (guint32)format,
+        .format = format,
     };
     gsize xmlSize = strlen(xml) + 1;
     gsize cookieSize = cookie && *cookie ? strlen(cookie) + 1 : 0;
@@ -37,14 +39,16 @@ vspSaveImageBlockNew(const char *xml,
     }
     /* Each is looked at by itself, so that the sum can't wrap. */
     if (xmlSize > VSP_SAVE_IMAGE_DATA_MAX || cookieSize > VSP_SAVE_IMAGE_DATA_MAX ||
-        sizeof(header) + xmlSize + cookieSize + VSP_SAVE_IMAGE_SLACK + VSP_SAVE_IMAGE_ALIGNMENT >
+        room > VSP_SAVE_IMAGE_DATA_MAX ||
+        sizeof(header) + xmlSize + cookieSize + room + VSP_SAVE_IMAGE_ALIGNMENT >
             VSP_SAVE_IMAGE_DATA_MAX) {
         vspSetError(error, VSP_ERROR_INVALID_ARGUMENT,
-                    _("can't use the domain XML: with its cookie it is %zu bytes long"),
-                    xmlSize + cookieSize);
+                    _("can't use the domain XML: with its cookie and the room behind it has %" PRIu64
+                      " bytes, which is more than the limit of %d"),
+                    xmlSize + cookieSize + room, VSP_SAVE_IMAGE_DATA_MAX);
         return NULL;
     }
-    total = sizeof(header) + xmlSize + cookieSize + VSP_SAVE_IMAGE_SLACK;
+    total = sizeof(header) + xmlSize + cookieSize + (gsize)room;
     total = (total + VSP_SAVE_IMAGE_ALIGNMENT - 1) & ~(gsize)(VSP_SAVE_IMAGE_ALIGNMENT - 1);
 
     memcpy(header.magic, VSP_SAVE_IMAGE_MAGIC_PARTIAL, sizeof(header.magic));
@@ -57,6 +61,17 @@ vspSaveImageBlockNew(const char *xml,
     if (cookieSize)
         memcpy(block + sizeof(header) + xmlSize, cookie, cookieSize);
     return g_bytes_new_take(block, total);
+}
+
+GBytes *
+vspSaveImageBlockNew(const char *xml,
+                     const char *cookie,
+                     gboolean wasRunning,
+                     vspSaveImageFormat format,
+                     GError **error)
+{
+    return vspSaveImageBlockNewWithRoom(xml, cookie, wasRunning, (guint32)format,
+                                        VSP_SAVE_IMAGE_SLACK, error);
 }
 
 void

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gi18n-lib.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 
 #include "vsperrorpriv.h"
 #include "vspfd.h"
+#include "vspio.h"
 #include "vsptarget.h"
 
 typedef enum {
@@ -233,6 +235,20 @@ vspTargetOpen(vspTarget *target, GError **error)
     target->ino = st.st_ino;
     target->opened = TRUE;
     return vspFdSteal(&fd);
+}
+
+int
+vspTargetWriteAt(
+    const vspTarget *target, int fd, const void *data, gsize len, guint64 offset, GError **error)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_DIRECT) < 0 ||
+        vspPwriteFull(fd, data, len, (off_t)offset) < 0) {
+        vspSetErrno(error, errno, _("cannot write '%s' at offset %" PRIu64), target->name, offset);
+        return -1;
+    }
+    return 0;
 }
 
 static int

@@ -31,6 +31,10 @@ int vspTargetGetRoom(const vspTarget *target, guint64 *room, GError **error);
 /* Opens it O_WRONLY, creating it if need be. (transfer full). */
 int vspTargetOpen(vspTarget *target, GError **error);
 
+/* Writes to what Open returned, of which the helper may have made O_DIRECT. */
+int vspTargetWriteAt(
+    const vspTarget *target, int fd, const void *data, gsize len, guint64 offset, GError **error);
+
 /* After the file's own data are durable: gives a replacement its final name, and makes the names
  * durable. 0, or -1 with @error. */
 int vspTargetCommit(vspTarget *target, GError **error);

@@ -20,6 +20,8 @@ COMMANDS = [
     ['xml', 'replace', '--force', '--in-place', '--paused', '{}', 'NEW'],
     ['xml', 'edit', '{}'],
     ['verify', '{}'],
+    ['convert', '{}', 'OUT'],
+    ['convert', '{}', '{}'],
     ['seal', '{}'],
     ['extract', '--payload', '{}', 'OUT'],
     ['extract', '--xml', '{}', 'OUT'],

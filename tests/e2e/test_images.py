@@ -204,3 +204,16 @@ def test_libvirt_reads_what_we_edit(virsh, folder, order):
         assert report["notices"] == []
         assert report["was-running"] is (state == "--running")
         assert path.read_bytes().endswith(images.RAW)
+
+
+def test_libvirt_takes_what_we_convert(virsh, folder):
+    payload = images.RAW + b"\0\x06\0\0\0\2{}"
+    path = folder / "image"
+    path.write_bytes(images.image(order=">", xml=xml(), cookie=images.COOKIE, padding=0, payload=payload))
+    before = virsh("save-image-dumpxml", path).stdout
+    vmspool("convert", path, path)
+    assert virsh("save-image-dumpxml", path).stdout == before
+    edited = folder / "edited.xml"
+    edited.write_text(before.replace("</name>", "</name><title>" + "x" * 30000 + "</title>", 1))
+    virsh("save-image-define", path, edited)
+    vmspool("verify", path)

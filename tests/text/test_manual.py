@@ -161,6 +161,11 @@ def test_report_of_a_verification():
     assert keys == keys_in("src/vm/vspsaveimageverify.c")
 
 
+def test_report_of_a_conversion():
+    keys = described("vmspool-convert.1", r".* \(\w") - {"ok", "error"}
+    assert keys == keys_in("src/vm/vspsaveimageconvert.c")
+
+
 def test_report_of_an_edit():
     assert described("vmspool-xml.1", r".* \(\w") - {"ok", "error"} == keys_in(
         "src/vm/vspsaveimageedit.c", "tools/cmd-xml.c"
