@@ -97,7 +97,7 @@ setOutcome(vspFileWrapperFd *wfd, GError *outcome)
 static GError *
 describeDeath(vspFileWrapperFd *wfd, guint64 bytes)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&wfd->childLock);
+    G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&wfd->childLock);
     int status = 0;
     vspChildState state = vspChildWait(wfd->child, vspDeadline(EXIT_TIMEOUT_MS), &status);
     g_autofree char *text = vspChildGetStderr(wfd->child);

@@ -191,7 +191,6 @@ runElsewhere(gconstpointer opaque)
     for (guint i = 0; i < G_N_ELEMENTS(lengths); i++) {
         /* What fits into a pipe can be put there before, and taken out behind. */
         guint64 length = MIN(lengths[i], 60000);
-        g_autofree char *buf = g_malloc(length + 1);
         vspTestHelper helper = { .options = options, .socket = i % 2 };
         g_auto(vspTestOutcome) saved = { 0 };
         g_auto(vspTestOutcome) restored = { 0 };

@@ -310,7 +310,7 @@ assertGiven(int flags)
     g_auto(vspFd) fd = -1;
     g_autoptr(vspFileWrapperFd) wfd = NULL;
     g_autofree char *list = NULL;
-    g_autofree char *environ = NULL;
+    g_autofree char *variables = NULL;
     g_autofree char *environPath = NULL;
     g_autofree char *link = NULL;
     g_autofree char *target = NULL;
@@ -335,7 +335,7 @@ assertGiven(int flags)
     if (flags == O_WRONLY)
         g_assert_cmpstr(target, ==, path);
     environPath = g_strdup_printf("/proc/%d/environ", (int)helper);
-    g_assert_true(g_file_get_contents(environPath, &environ, &len, NULL));
+    g_assert_true(g_file_get_contents(environPath, &variables, &len, NULL));
     g_assert_cmpuint(len, ==, 0);
 
     vspFdClose(&fd);

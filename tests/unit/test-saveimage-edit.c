@@ -159,7 +159,7 @@ testRefused(imageFixture *self, gconstpointer data)
     static const char *const never[] = { "", "<domain>", "<network/>",
                                          "<!DOCTYPE domain><domain/>" };
     g_autoptr(GByteArray) bytes = makeRoomy();
-    g_autoptr(vspSaveImage) image = imageOpenGood(self, bytes);
+    G_GNUC_UNUSED g_autoptr(vspSaveImage) image = imageOpenGood(self, bytes);
 
     for (gsize i = 0; i < G_N_ELEMENTS(never); i++) {
         g_autoptr(GError) error = NULL;
@@ -187,7 +187,7 @@ static void
 testPartial(imageFixture *self, gconstpointer data)
 {
     g_autoptr(GByteArray) bytes = imageMake("LibvirtQemudPart", IMAGE_XML, NULL, 5000, 8);
-    g_autoptr(vspSaveImage) image = imageOpenGood(self, bytes);
+    G_GNUC_UNUSED g_autoptr(vspSaveImage) image = imageOpenGood(self, bytes);
     g_autoptr(GError) error = NULL;
 
     g_assert_cmpint(edit(self, NULL, VSP_RUN_STATE_PAUSED, 0, &error), ==, -1);
@@ -198,7 +198,7 @@ static void
 testNothing(imageFixture *self, gconstpointer data)
 {
     g_autoptr(GByteArray) bytes = makeRoomy();
-    g_autoptr(vspSaveImage) image = imageOpenGood(self, bytes);
+    G_GNUC_UNUSED g_autoptr(vspSaveImage) image = imageOpenGood(self, bytes);
     struct stat before, now;
 
     g_assert_cmpint(g_stat(self->path, &before), ==, 0);
