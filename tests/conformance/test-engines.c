@@ -242,7 +242,7 @@ main(int argc, char **argv)
                 test->place = p;
                 test->engine = engines[e];
                 test->cache = mode;
-                vspTestAddData(path, test, run);
+                vspTestAddOwned(path, test, run);
             }
         }
         vspTestAddData(elsewhere, engines[e], runElsewhere);

@@ -231,7 +231,7 @@ addCase(const Row *row, const char *engine, gboolean saving_, gboolean isDirect)
     test->saving = saving_;
     test->isDirect = isDirect;
     test->expected = isDirect ? row->direct : row->cached;
-    vspTestAddData(path, test, run);
+    vspTestAddOwned(path, test, run);
 }
 
 /* Without copying, the file's pages go into the stream past its endpoint, and what can't be done
@@ -289,7 +289,7 @@ main(int argc, char **argv)
                 g_strdup_printf("/faults/strict/%s/%s", engines[e], strictly[i].fault);
 
             *test = (Case){ &strictly[i], engines[e], TRUE, TRUE, TRUE, strictly[i].direct };
-            vspTestAddData(path, test, run);
+            vspTestAddOwned(path, test, run);
         }
     }
     for (guint i = 0; i < G_N_ELEMENTS(zerocopy); i++)

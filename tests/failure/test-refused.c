@@ -180,6 +180,8 @@ refuse(const Row *row, char **argv)
         if (!vspTestDeny(d->number, d->argument, d->mask, d->value, d->errnum))
             return 125;
     }
+    /* To look for leaks takes system calls too. */
+    g_setenv("ASAN_OPTIONS", "detect_leaks=0", TRUE);
     execv(argv[0], argv);
     return 126;
 }

@@ -24,6 +24,7 @@ typedef struct {
     void (*func)(void);
     void (*dataFunc)(gconstpointer);
     gconstpointer data;
+    gpointer owned;
 } Test;
 
 static GHashTable *descriptorsAtStart;
@@ -143,9 +144,18 @@ runTest(gconstpointer opaque)
 }
 
 static void
+freeTest(gpointer opaque)
+{
+    Test *test = opaque;
+
+    g_free(test->owned);
+    g_free(test);
+}
+
+static void
 addTest(const char *path, const Test *test)
 {
-    g_test_add_data_func_full(path, g_memdup2(test, sizeof(*test)), runTest, g_free);
+    g_test_add_data_func_full(path, g_memdup2(test, sizeof(*test)), runTest, freeTest);
 }
 
 void
@@ -169,6 +179,12 @@ vspTestSkip(const char *reason)
     }
     g_test_message("may not be skipped here: %s", reason);
     g_test_fail();
+}
+
+void
+vspTestAddOwned(const char *path, gpointer data, void (*func)(gconstpointer))
+{
+    addTest(path, &(Test){ .dataFunc = func, .data = data, .owned = data });
 }
 
 guint

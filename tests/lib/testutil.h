@@ -25,6 +25,9 @@ int vspTestRun(void);
 void vspTestAdd(const char *path, void (*func)(void));
 void vspTestAddData(const char *path, gconstpointer data, void (*func)(gconstpointer));
 
+/* The same with @data of g_malloc(), which it takes. */
+void vspTestAddOwned(const char *path, gpointer data, void (*func)(gconstpointer));
+
 /* Ends the current test as skipped; where CI is set in the environment as failed. To be followed by
  * return. */
 void vspTestSkip(const char *reason);
