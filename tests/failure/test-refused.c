@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -158,7 +159,7 @@ static const Row rows[] = {
       { "--cache=cached", "--engine=zerocopy" }, FALSE, NULL, NULL, VSP_CACHE_CACHED, NULL, 0, 0 },
     { "close_range", { { SYS_close_range, ALWAYS, ENOSYS } }, FALSE, { NULL }, TRUE,
       NULL, NULL, ANY_CACHE, NULL, 0, 0 },
-    { "huge-pages", { { SYS_madvise, ALWAYS, EINVAL } }, FALSE, { NULL }, TRUE,
+    { "huge-pages", { { SYS_madvise, 2, G_MAXUINT32, MADV_HUGEPAGE, EINVAL } }, FALSE, { NULL }, TRUE,
       NULL, NULL, ANY_CACHE, NULL, 0, 0 },
 };
 /* clang-format on */
