@@ -33,9 +33,16 @@ vspCmdCopy(int argc, char **argv)
     gboolean json = FALSE;
     gboolean force = FALSE;
     gboolean digest = FALSE;
+    g_autofree char *compress = NULL;
+    g_autofree char *decompress = NULL;
     gboolean quiet = FALSE;
     const GOptionEntry entries[] = {
         { "force", 'f', 0, G_OPTION_ARG_NONE, &force, N_("Replace a file that holds data"), NULL },
+        { "compress", 0, 0, G_OPTION_ARG_STRING, &compress,
+          N_("Compress the file that is written: gzip, bzip2, xz, lzop or zstd, and a level: zstd:3"),
+          N_("FORMAT") },
+        { "decompress", 0, 0, G_OPTION_ARG_STRING, &decompress,
+          N_("Decompress IN on the way: gzip, bzip2, xz, lzop or zstd"), N_("FORMAT") },
         { "digest", 0, 0, G_OPTION_ARG_NONE, &digest,
           N_("Tell the XXH3-128 of the file that is written, or of the one that is read"), NULL },
         { "quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, N_("No progress and no summary"), NULL },
@@ -61,6 +68,12 @@ vspCmdCopy(int argc, char **argv)
     options = vspToolMoveToOptions(&move, &error);
     if (!options)
         return vspToolUsage("copy", "%s", error->message);
+    if (compress && decompress)
+        return vspToolUsage("copy", _("--compress and --decompress exclude each other"));
+    if ((compress || decompress) && vspCompressionCheck(compress ? compress : decompress, &error) < 0)
+        return vspToolUsage("copy", "%s", error->message);
+    vspFileWrapperOptionsSetCompression(options, compress);
+    vspFileWrapperOptionsSetDecompression(options, decompress);
     vspFileWrapperOptionsSetDigest(options, digest);
     if (json && g_str_equal(argv[2], "-"))
         return vspToolUsage("copy", _("--json and a copy to stdout would mix"));

@@ -17,6 +17,7 @@ typedef struct {
     gboolean paused;
     gboolean keepPaused;
     gboolean force;
+    char *compress;
     gboolean noDigest;
     gboolean quiet;
     gboolean json;
@@ -28,6 +29,7 @@ saveArgsClear(vspSaveArgs *args)
     vspToolMoveClear(&args->move);
     g_free(args->qmp);
     g_free(args->xml);
+    g_free(args->compress);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(vspSaveArgs, saveArgsClear)
@@ -62,6 +64,9 @@ saveRun(vspSaveArgs *args, const char *path)
     wrapper = vspToolMoveToOptions(&args->move, &error);
     if (!wrapper)
         return vspToolUsage("save", "%s", error->message);
+    if (args->compress && vspCompressionCheck(args->compress, &error) < 0)
+        return vspToolUsage("save", "%s", error->message);
+    vspFileWrapperOptionsSetCompression(wrapper, args->compress);
     if (args->xml && !g_file_get_contents(args->xml, &xml, NULL, &error))
         return vspToolFail(error, args->json);
 
@@ -107,6 +112,9 @@ vspCmdSave(int argc, char **argv)
           N_("Leave QEMU paused instead of ending it"), NULL },
         { "force", 'f', 0, G_OPTION_ARG_NONE, &args.force, N_("Replace a file that holds data"),
           NULL },
+        { "compress", 0, 0, G_OPTION_ARG_STRING, &args.compress,
+          N_("Compress the VM's state: gzip, bzip2, xz, lzop or zstd, and a level: zstd:3"),
+          N_("FORMAT") },
         { "no-digest", 0, 0, G_OPTION_ARG_NONE, &args.noDigest,
           N_("Do not put a digest of the VM's state into the image"), NULL },
         { "quiet", 'q', 0, G_OPTION_ARG_NONE, &args.quiet,

@@ -179,6 +179,40 @@ void vspFileWrapperOptionsSetHelperPath(vspFileWrapperOptions *options, const ch
 void vspFileWrapperOptionsSetLength(vspFileWrapperOptions *options, guint64 length);
 
 /**
+ * vspFileWrapperOptionsSetCompression:
+ * @compression: (nullable): "gzip", "bzip2", "xz", "lzop" or "zstd", with an optional level: "zstd:19"
+ *
+ * For the writing direction only: what goes into the file is compressed, behind the plain length. If the
+ * host can't do it vspFileWrapperFdNewWithOptions() fails; nothing is ever stored uncompressed instead.
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperOptionsSetCompression(vspFileWrapperOptions *options, const char *compression);
+
+/**
+ * vspFileWrapperOptionsSetDecompression:
+ * @format: (nullable): one of the same words, without a level
+ *
+ * What passes, in either direction, is decompressed on the way, behind the plain length. Data that is cut
+ * off is %VSP_ERROR_IMAGE_CUT, and what is damaged, or has something behind it, %VSP_ERROR_IMAGE_CORRUPT.
+ *
+ * Since: 0.1
+ */
+void vspFileWrapperOptionsSetDecompression(vspFileWrapperOptions *options, const char *format);
+
+/**
+ * vspCompressionCheck:
+ * @compression: as for vspFileWrapperOptionsSetCompression()
+ *
+ * Whether the text is one, and the level one of the format's. Says nothing about the host.
+ *
+ * Returns: 0, or -1 with %VSP_ERROR_INVALID_ARGUMENT
+ *
+ * Since: 0.1
+ */
+int vspCompressionCheck(const char *compression, GError **error);
+
+/**
  * vspFileWrapperOptionsSetDigest:
  * @digest: TRUE to have the XXH3-128 of what is in the file, behind the plain length
  *

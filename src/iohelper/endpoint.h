@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "vspcompression.h"
 #include "vspstatus.h"
 
 typedef struct _vspEndpoint vspEndpoint;
@@ -103,6 +104,19 @@ vspEndpoint *vspEndpointDigestNew(vspEndpoint *inner, guint64 plain);
 
 /* Once all has passed: the digest, and of how many bytes it is. */
 guint64 vspEndpointDigestGet(vspEndpoint *ep, guint8 digest[VSP_STATUS_DIGEST_SIZE]);
+
+/* A stage: compresses what is read from @inner, or decompresses what is read or written (@reading says
+ * which), behind the first @plain bytes. Takes @inner; NULL, and @inner untouched, with @reason (128 bytes) if it can't be. */
+vspEndpoint *vspEndpointCompressNew(vspEndpoint *inner,
+                                    const vspCompression *compression,
+                                    int level,
+                                    gboolean reading,
+                                    gboolean decompressing,
+                                    guint64 plain,
+                                    char *reason);
+
+/* How much has passed so far, without the plain bytes: on the stream's side, and on ours. */
+void vspEndpointCompressGet(vspEndpoint *ep, guint64 *inner, guint64 *outer);
 
 /* The kind that fits @fd, which it takes. NULL with *@errnum. */
 vspEndpoint *vspEndpointOpen(int fd, vspSide side, int *errnum);

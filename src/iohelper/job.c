@@ -86,10 +86,25 @@ vspJobBuffer(vspJob *job, guint index)
     return job->memory + index * job->bufferSize;
 }
 
+/* An engine counts what it sees; behind a codec it is not that what the stream gives or takes. */
+static void
+countRaw(vspJob *job, vspStatusStatistics *statistics)
+{
+    guint64 *streamBytes = job->writing ? &statistics->bytesIn : &statistics->bytesOut;
+
+    if (!job->compress)
+        return;
+    vspEndpointCompressGet(job->compress, &statistics->rawBytes, &statistics->payloadBytes);
+    *streamBytes = *streamBytes - statistics->payloadBytes + statistics->rawBytes;
+}
+
 static void
 progress(vspJob *job, vspStage stage)
 {
-    vspReporterProgress(job->reporter, stage, &job->statistics);
+    vspStatusStatistics statistics = job->statistics;
+
+    countRaw(job, &statistics);
+    vspReporterProgress(job->reporter, stage, &statistics);
 }
 
 /* The stream, or a stage around it, failed. */
@@ -99,8 +114,9 @@ failStream(vspJob *job, vspOperation operation, guint64 offset, int errnum)
     const vspEndpointReason *reason = vspEndpointGetReason(job->stream);
 
     if (reason)
-        return vspJobFail(job, reason->operation, VSP_SIDE_STREAM, reason->offset, errnum,
-                          reason->detail);
+        return vspJobFail(job, reason->operation,
+                          reason->operation == VSP_OPERATION_DECOMPRESS ? VSP_SIDE_FILE : VSP_SIDE_STREAM,
+                          reason->offset, errnum, reason->detail);
     return vspJobFail(job, operation, VSP_SIDE_STREAM, offset, errnum, NULL);
 }
 
@@ -428,5 +444,6 @@ vspJobRun(vspJob *job)
     if (!job->file->closed && (rc = vspEndpointClose(job->file)) < 0 && job->writing)
         vspJobFail(job, VSP_OPERATION_CLOSE, VSP_SIDE_FILE, job->position, -rc, NULL);
     vspEndpointClose(job->stream);
+    countRaw(job, &job->statistics);
     return job->failed ? -1 : 0;
 }

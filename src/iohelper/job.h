@@ -26,7 +26,8 @@ struct _vspJob {
     gboolean engineForced; /* the user named it: no other will do */
     gboolean sparse;       /* writing: leave out runs of zeros */
     gboolean hot;          /* reading: nearly all of it is in the page cache */
-    vspEndpoint *digest;   /* one of the stages around the stream; borrowed, NULL without */
+    vspEndpoint *compress; /* the stages around the stream that are asked; borrowed, NULL without */
+    vspEndpoint *digest;
     vspControl *control;   /* what may change meanwhile */
 
     /* The ring of buffers: count times size bytes, aligned for direct I/O. */

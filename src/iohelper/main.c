@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cache.h"
+#include "codec.h"
 #include "engine.h"
 #include "job.h"
 #include "options.h"
@@ -134,6 +135,28 @@ setUp(vspJob *job, const vspHelperOptions *options)
     if (options->rateLimit > 0 || options->statusFd >= 0)
         job->stream = vspEndpointRateNew(job->stream, job->control);
 
+    if (options->compression) {
+        vspEndpoint *stage;
+        char reason[sizeof(job->stream->reason.detail)] = "";
+
+        if (!options->decompress && !job->writing)
+            return vspJobFail(job, VSP_OPERATION_COMPRESSOR, VSP_SIDE_STREAM, 0, EINVAL,
+                              N_("only what is written can be compressed"));
+        stage = vspEndpointCompressNew(job->stream, options->compression, options->level, job->writing,
+                                       options->decompress, options->plainLength, reason);
+        if (!stage)
+            return vspJobFail(job, VSP_OPERATION_COMPRESSOR,
+                              options->decompress ? VSP_SIDE_FILE : VSP_SIDE_STREAM, 0, ENOSYS, reason);
+        job->stream = job->compress = stage;
+        /* A compressor that is a program of its own is not to keep the channel open. */
+        fcntl(options->statusFd, F_SETFD, FD_CLOEXEC);
+        if (!options->decompress)
+            g_snprintf(job->statistics.compression, sizeof(job->statistics.compression), "%s:%d",
+                       options->compression->name, options->level);
+        else
+            g_strlcpy(job->statistics.compression, options->compression->name,
+                      sizeof(job->statistics.compression));
+    }
     if (options->digest)
         job->stream = job->digest = vspEndpointDigestNew(job->stream, options->plainLength);
 
@@ -179,6 +202,12 @@ printCapabilities(void)
     for (gsize i = 0; names[i]; i++)
         printf("engine-%s\n", names[i]);
     printf("digest\n");
+    for (guint32 number = 0; number <= VSP_COMPRESSION_LAST; number++) {
+        const vspCompression *compression = vspCompressionFromNumber(number);
+
+        if (compression && vspCodecIsThere(compression))
+            printf("compress-%s\n", compression->name);
+    }
     for (vspCacheMode mode = VSP_CACHE_DIRECT; mode <= VSP_CACHE_CACHED; mode++)
         printf("cache-%s\n", vspCacheModeToString(mode));
 }
@@ -223,5 +252,10 @@ main(int argc, char **argv)
     job.failure.ok = rc == 0;
     job.failure.statistics = job.statistics;
     vspReporterVerdict(job.reporter, &job.failure);
-    return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (rc != 0) {
+        /* At once: the thread of a stage may sit in a read that nobody will end. */
+        fflush(NULL);
+        _exit(EXIT_FAILURE);
+    }
+    return EXIT_SUCCESS;
 }

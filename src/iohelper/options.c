@@ -42,6 +42,8 @@ vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError *
 {
     g_autofree char *cache = NULL;
     g_autofree char *engine = NULL;
+    g_autofree char *compress = NULL;
+    g_autofree char *decompress = NULL;
     gint64 length = -1;
     gint64 rateLimit = 0;
     gint64 plainLength = 0;
@@ -66,6 +68,9 @@ vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError *
         { "rate-limit", 0, 0, G_OPTION_ARG_INT64, &rateLimit, "Move no more per second", "BYTES" },
         { "io-priority", 0, 0, G_OPTION_ARG_STRING, &ioPriority,
           "idle, best-effort or realtime, with an optional level 0 to 7", "CLASS[:LEVEL]" },
+        { "compress", 0, 0, G_OPTION_ARG_STRING, &compress,
+          "Compress what is written: gzip, bzip2, xz, lzop or zstd, and a level: zstd:3", "FORMAT" },
+        { "decompress", 0, 0, G_OPTION_ARG_STRING, &decompress, "Decompress it on the way", "FORMAT" },
         { "digest", 0, 0, G_OPTION_ARG_NONE, &options->digest, "Tell the XXH3-128 of what is in the file",
           NULL },
         { "plain-length", 0, 0, G_OPTION_ARG_INT64, &plainLength,
@@ -122,6 +127,12 @@ vspHelperOptionsParse(vspHelperOptions *options, int argc, char **argv, GError *
     if (rateLimit < 0)
         return fail(error, "--rate-limit takes a number from 0 up");
     options->rateLimit = rateLimit;
+    if (compress && decompress)
+        return fail(error, "%s", "--compress and --decompress exclude each other");
+    options->decompress = decompress != NULL;
+    if ((compress || decompress) && vspCompressionParse(compress ? compress : decompress,
+                                                        &options->compression, &options->level, error) < 0)
+        return FALSE;
     if (plainLength < 0)
         return fail(error, "--plain-length takes a number from 0 up");
     options->plainLength = plainLength;

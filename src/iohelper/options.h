@@ -25,6 +25,9 @@ typedef struct {
     guint64 rateLimit; /* bytes per second, 0: none */
     int ioClass;       /* as ioprio_set(2), 0: leave it */
     int ioLevel;
+    const vspCompression *compression; /* NULL: none */
+    int level;
+    gboolean decompress;
     gboolean digest;
     guint64 plainLength; /* bytes at the start that no stage touches */
     char *faultFile;

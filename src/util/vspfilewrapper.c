@@ -243,6 +243,10 @@ helperArguments(const char *path, const char *name, const vspFileWrapperOptions 
         g_ptr_array_add(argv, g_strdup_printf("--io-priority=%s", options->ioPriority));
     if (options->length != G_MAXUINT64)
         g_ptr_array_add(argv, g_strdup_printf("--length=%" G_GUINT64_FORMAT, options->length));
+    if (options->compression)
+        g_ptr_array_add(argv, g_strdup_printf("--compress=%s", options->compression));
+    if (options->decompression)
+        g_ptr_array_add(argv, g_strdup_printf("--decompress=%s", options->decompression));
     if (options->digest)
         g_ptr_array_add(argv, g_strdup("--digest"));
     if (options->plainLength)

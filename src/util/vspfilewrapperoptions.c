@@ -98,6 +98,8 @@ vspFileWrapperOptionsCopy(const vspFileWrapperOptions *options)
         copy->engine = g_strdup(options->engine);
         copy->helperPath = g_strdup(options->helperPath);
         copy->ioPriority = g_strdup(options->ioPriority);
+        copy->compression = g_strdup(options->compression);
+        copy->decompression = g_strdup(options->decompression);
     }
     return copy;
 }
@@ -110,6 +112,8 @@ vspFileWrapperOptionsFree(vspFileWrapperOptions *options)
     g_free(options->engine);
     g_free(options->helperPath);
     g_free(options->ioPriority);
+    g_free(options->compression);
+    g_free(options->decompression);
     g_free(options);
 }
 
@@ -178,6 +182,20 @@ vspFileWrapperOptionsSetLength(vspFileWrapperOptions *options, guint64 length)
 }
 
 void
+vspFileWrapperOptionsSetCompression(vspFileWrapperOptions *options, const char *compression)
+{
+    g_free(options->compression);
+    options->compression = g_strdup(compression);
+}
+
+void
+vspFileWrapperOptionsSetDecompression(vspFileWrapperOptions *options, const char *format)
+{
+    g_free(options->decompression);
+    options->decompression = g_strdup(format);
+}
+
+void
 vspFileWrapperOptionsSetDigest(vspFileWrapperOptions *options, gboolean digest)
 {
     options->digest = digest;
@@ -228,7 +246,15 @@ vspFileWrapperOptionsCheck(const vspFileWrapperOptions *options, const char *nam
     const vspError code = VSP_ERROR_INVALID_ARGUMENT;
     unsigned int unknown = options->flags & ~ALL_FLAGS;
 
-    if (unknown)
+    if ((options->compression && vspCompressionCheck(options->compression, error) < 0) ||
+        (options->decompression && vspCompressionCheck(options->decompression, error) < 0)) {
+        g_prefix_error(error, _("cannot wrap '%s': "), name);
+        return -1;
+    }
+    if (options->compression && options->decompression)
+        vspSetError(error, code, _("cannot wrap '%s': compressing and decompressing exclude each other"),
+                    name);
+    else if (unknown)
         vspSetError(error, code, _("cannot wrap '%s': unknown flags 0x%x"), name, unknown);
     else if ((gsize) options->cacheMode >= G_N_ELEMENTS(cacheModes))
         vspSetError(error, code, _("cannot wrap '%s': unknown cache mode %d"), name,

@@ -20,6 +20,8 @@ struct _vspFileWrapperOptions {
     guint64 rateLimit;
     char *ioPriority;
     guint64 length;
+    char *compression;
+    char *decompression;
     gboolean digest;
     guint64 plainLength;
 };

@@ -170,6 +170,23 @@ vspStatusVerdictToError(const vspStatusVerdict *verdict, const char *name, GErro
         vspSetError(error, VSP_ERROR_NO_DIRECT_IO, _("cache mode refused for '%s': %s: %s"), name,
                     detail, g_strerror(verdict->errnum));
         return;
+    case VSP_OPERATION_COMPRESS:
+        vspSetError(error, VSP_ERROR_IO, _("cannot compress the stream for '%s' at offset %llu: %s"),
+                    name, offset, *detail ? detail : g_strerror(verdict->errnum));
+        return;
+    case VSP_OPERATION_DECOMPRESS:
+        vspSetError(error,
+                    verdict->errnum == ENODATA   ? VSP_ERROR_IMAGE_CUT
+                    : verdict->errnum == EBADMSG ? VSP_ERROR_IMAGE_CORRUPT
+                                                 : VSP_ERROR_IO,
+                    _("cannot decompress '%s', at byte %llu of the compressed data: %s"), name, offset,
+                    *detail ? detail : g_strerror(verdict->errnum));
+        return;
+    case VSP_OPERATION_COMPRESSOR:
+        vspSetError(error, stream ? VSP_ERROR_FAILED : VSP_ERROR_IMAGE_UNSUPPORTED,
+                    stream ? _("cannot compress '%s': %s") : _("cannot decompress '%s': %s"), name,
+                    *detail ? detail : g_strerror(verdict->errnum));
+        return;
     case VSP_OPERATION_NONE:
     case VSP_OPERATION_SETUP:
     default:

@@ -42,6 +42,9 @@ typedef enum {
     VSP_OPERATION_SEEK = 7,
     VSP_OPERATION_MEMORY = 8,
     VSP_OPERATION_DIRECT = 9, /* the cache mode asked for was refused, in strict mode */
+    VSP_OPERATION_COMPRESS = 10,
+    VSP_OPERATION_DECOMPRESS = 11, /* EBADMSG: not what a compressor wrote; ENODATA: cut off */
+    VSP_OPERATION_COMPRESSOR = 12, /* the format asked for can't be had */
 } vspOperation;
 
 /* At which end it failed. */

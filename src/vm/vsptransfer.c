@@ -51,6 +51,9 @@ vspTransferNew(
     options->length = shape->length ? shape->length : G_MAXUINT64;
     options->plainLength = shape->plainLength;
     options->digest = shape->digest;
+    if (shape->length)
+        vspFileWrapperOptionsSetCompression(options, NULL);
+    vspFileWrapperOptionsSetDecompression(options, shape->decompression);
     wfd = vspFileWrapperFdNewWithOptions(fd, name, options, error);
     if (!wfd)
         return NULL;

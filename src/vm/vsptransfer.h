@@ -17,6 +17,7 @@ typedef struct {
     guint64 length;      /* bytes to read, 0 for all; ignored when writing */
     guint64 plainLength; /* bytes of a header, which no stage touches */
     gboolean digest;
+    const char *decompression; /* the format of what is read */
 } vspTransferShape;
 
 /* Wraps *@fd (consumed on success) as the flow's options and @shape say. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <vmspool/vsp-copy.h>
 
+#include "vspcompression.h"
 #include "vsperrorpriv.h"
 #include "vspfd.h"
 #include "vspflow.h"
@@ -77,7 +78,7 @@ restoreCheckFormat(vspRestoreJob *job, GError **error)
     guint32 format = vspSaveImageGetFormat(job->image);
     const char *word = vspSaveImageFormatToString(format);
 
-    if (format == VSP_SAVE_IMAGE_FORMAT_RAW)
+    if (format == VSP_SAVE_IMAGE_FORMAT_RAW || vspCompressionFromNumber(format))
         return 0;
     if (word)
         vspSetError(error, VSP_ERROR_IMAGE_UNSUPPORTED,
@@ -246,7 +247,13 @@ static int
 restoreTransfer(vspRestoreJob *job, GError **error)
 {
     guint64 length = vspSaveImageGetPayloadLength(job->image);
-    const vspTransferShape shape = { .length = length, .digest = restoreWantsDigest(job) };
+    const vspCompression *compression =
+        vspCompressionFromNumber(vspSaveImageGetFormat(job->image));
+    const vspTransferShape shape = {
+        .length = length,
+        .digest = restoreWantsDigest(job),
+        .decompression = compression ? compression->name : NULL,
+    };
     g_autofree char *mismatch = restoreMismatch(job);
     g_autofree char *uri = NULL;
     int rc;
@@ -385,6 +392,7 @@ restoreSuspectImage(vspRestoreJob *job, GError **cause)
     options = vspFileWrapperOptionsCopy(job->flow.options->wrapper);
     vspFileWrapperOptionsSetLength(options, vspSaveImageGetPayloadLength(job->image));
     vspFileWrapperOptionsSetDigest(options, TRUE);
+    vspFileWrapperOptionsSetCompression(options, NULL);
     if (vspCopy(job->imageFd, job->name, sink, "/dev/null", options, NULL, NULL,
                 job->flow.cancellable, &report, NULL) < 0 ||
         !g_variant_lookup(report, "digest", "&s", &digest))

@@ -20,8 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vspcompression.h"
 #include "vsperrorpriv.h"
 #include "vspfd.h"
+#include "vspfilewrapperpriv.h"
 #include "vspflow.h"
 #include "vspguest.h"
 #include "vspio.h"
@@ -165,7 +167,17 @@ saveMakeBlock(vspSaveJob *job, GError **error)
 {
     vspRunState wanted = job->flow.options->runState;
     gboolean running = wanted == VSP_RUN_STATE_SAME ? job->ran : wanted == VSP_RUN_STATE_RUNNING;
+    vspSaveImageFormat format = VSP_SAVE_IMAGE_FORMAT_RAW;
     g_autofree char *xml = NULL;
+    const vspCompression *compression;
+    int level;
+
+    if (job->flow.options->wrapper->compression) {
+        if (vspCompressionParse(job->flow.options->wrapper->compression, &compression, &level, error) < 0)
+            return -1;
+        format = (vspSaveImageFormat) compression->number;
+        vspFlowReportString(&job->flow, "format", compression->name);
+    }
 
     if (job->flow.options->domainXml) {
         if (saveCheckXml(job, error) < 0)
@@ -181,7 +193,7 @@ saveMakeBlock(vspSaveJob *job, GError **error)
         vspFlowReportString(&job->flow, "uuid", domain->uuid);
     }
     vspFlowReportString(&job->flow, "run-state", running ? "running" : "paused");
-    job->block = vspSaveImageBlockNew(xml, NULL, running, VSP_SAVE_IMAGE_FORMAT_RAW, error);
+    job->block = vspSaveImageBlockNew(xml, NULL, running, format, error);
     return job->block ? 0 : -1;
 }
 
