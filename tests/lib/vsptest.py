@@ -287,6 +287,7 @@ class Guest:
         boot = ["-drive", f"file={self.boot},format=raw,if=ide"] if self.disk else ["-bios", self.boot]
         line = [
             QEMU,
+            *("-name", self.name),
             *("-accel", ACCELERATOR, "-m", str(self.memory), "-nodefaults", "-display", "none"),
             *("-chardev", f"file,id=console,path={self.console.path},append=on"),
             *("-device", "isa-debugcon,iobase=0xe9,chardev=console"),
