@@ -18,6 +18,8 @@ import vsptest
 from vsptest import MIB
 
 LENGTHS = [0, 1, 511, 512, 513, 4095, 4096, 4097, 65535, 65536, MIB - 1, MIB, MIB + 1, 64 * MIB + 7]
+# Where the longest adds nothing but time.
+SHORTER = LENGTHS[:-1] + [9 * MIB + 7]
 DATA = memoryview(random.Random(1).randbytes(LENGTHS[-1]))
 # What a device holds before: it must be there still where the data has ended.
 OLD = b"\xaa"
@@ -151,7 +153,7 @@ def check_saved(path, offset, data):
 @pytest.mark.parametrize("target", TARGETS)
 def test_save(targets, target, engine, cache):
     path = targets(target)
-    for length in LENGTHS:
+    for length in LENGTHS if cache in ["direct", "cached"] else SHORTER:
         prepare(path, length)
         save(path, DATA[:length], f"--engine={engine}", f"--cache={cache}")
         check_saved(path, 0, DATA[:length])
@@ -162,7 +164,7 @@ def test_save(targets, target, engine, cache):
 @pytest.mark.parametrize("target", TARGETS)
 def test_restore(targets, target, engine, cache):
     path = targets(target)
-    for length in LENGTHS:
+    for length in LENGTHS if cache in ["direct", "cached"] else SHORTER:
         prepare(path, length)
         with open(path, "r+b" if is_device(path) else "wb") as file:
             file.write(DATA[:length])
@@ -172,13 +174,13 @@ def test_restore(targets, target, engine, cache):
         assert found == DATA[:length]
 
 
-@pytest.mark.parametrize("offset", [92, 512, 4096, 67000])
+@pytest.mark.parametrize("offset", [92, 67000])
 @pytest.mark.parametrize("cache", CACHES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_offset(targets, engine, cache, offset):
     """libvirtd starts the helper behind the header of an image, at any odd offset."""
     path = targets("ext4-4k")
-    for length in [0, 1, 4096, 65537, 9 * MIB + 3]:
+    for length in [0, 1, 4096, 65537, 5 * MIB + 3]:
         prepare(path, length)
         path.write_bytes(OLD * offset)
         save(path, DATA[:length], f"--engine={engine}", f"--cache={cache}", offset=offset)
@@ -192,7 +194,7 @@ def test_offset(targets, engine, cache, offset):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_socket(targets, engine, cache):
     path = targets("ext4")
-    for length in LENGTHS:
+    for length in SHORTER:
         prepare(path, length)
         save(path, DATA[:length], f"--engine={engine}", f"--cache={cache}", transport="socket")
         check_saved(path, 0, DATA[:length])
@@ -201,7 +203,7 @@ def test_socket(targets, engine, cache):
 
 @pytest.mark.parametrize("cache", CACHES)
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("target", ["ext4", "xfs", "device-4k"])
+@pytest.mark.parametrize("target", ["ext4", "device-4k"])
 def test_sparse(targets, target, engine, cache):
     """Zeros become holes in a file; on a device, which holds something else there, they are written."""
     path = targets(target)
