@@ -73,6 +73,9 @@ def virsh():
         pytest.skip("needs virsh and libvirt's QEMU driver")
     # One for all, because it keeps what it found out about the emulator.
     root = tempfile.mkdtemp(prefix="vsptest.", dir="/var/tmp")
+    # The user it would run QEMU as by default is made by a package that is not needed otherwise.
+    pathlib.Path(root, "etc").mkdir()
+    pathlib.Path(root, "etc/qemu.conf").write_text('user = "root"\ngroup = "root"\n')
 
     def call(*words, status=0):
         return run("virsh", "--quiet", "--connect", f"qemu:///embed?root={root}", *words, status=status)

@@ -23,10 +23,20 @@ class Libvirt:
         self.log = self.folder / "libvirtd.log"
         shutil.copy2(STOCK, self.stock)
 
-        # /run goes as a whole: no socket of systemd or D-Bus is to be found.
-        for path in ["/run", "/etc/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt"]:
+        # These go as a whole: libvirt's folders need not be there, nor is any socket of systemd or
+        # D-Bus to be found.
+        for path in ["/run", "/var/lib", "/var/log", "/var/cache"]:
             run("mount", "-t", "tmpfs", "vsptest", path)
-        for path in ["/run/libvirt", "/run/lock", "/etc/libvirt/qemu", "/etc/libvirt/nwfilter"]:
+        # /etc with libvirt's folder empty in it, and without a change to the real one.
+        layers = self.folder / "etc"
+        layers.mkdir()
+        run("mount", "-t", "tmpfs", "vsptest", layers)
+        for path in ["upper/libvirt/qemu", "upper/libvirt/nwfilter", "work"]:
+            (layers / path).mkdir(parents=True)
+        os.setxattr(layers / "upper/libvirt", "trusted.overlay.opaque", b"y")
+        options = f"lowerdir=/etc,upperdir={layers}/upper,workdir={layers}/work"
+        run("mount", "-t", "overlay", "-o", options, "vsptest", "/etc")
+        for path in ["/run/libvirt", "/run/lock"]:
             os.mkdir(path)
         run("ip", "link", "set", "lo", "up")
         pathlib.Path("/etc/libvirt/qemu.conf").write_text(
@@ -65,6 +75,9 @@ class Libvirt:
     def stop(self):
         self.daemon.terminate()
         self.daemon.wait(vsptest.LIMIT)
+        # The folder is to be removed.
+        for path in ["/etc", self.folder / "etc"]:
+            run("umount", "--lazy", path)
 
 
 class Domain(vsptest.Guest):
