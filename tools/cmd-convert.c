@@ -30,8 +30,14 @@ vspCmdConvert(int argc, char **argv)
 {
     g_auto(vspToolMove) move = { 0 };
     g_autofree char *xmlRoom = NULL;
+    g_autofree char *compress = NULL;
+    gboolean raw = FALSE;
     gboolean force = FALSE, quiet = FALSE, json = FALSE;
     const GOptionEntry entries[] = {
+        { "compress", 0, 0, G_OPTION_ARG_STRING, &compress,
+          N_("Compress the VM's state: gzip, bzip2, xz, lzop or zstd, and a level: zstd:3"),
+          N_("FORMAT") },
+        { "raw", 0, 0, G_OPTION_ARG_NONE, &raw, N_("Store the VM's state uncompressed"), NULL },
         { "xml-room", 0, 0, G_OPTION_ARG_STRING, &xmlRoom,
           N_("Room behind the XML for later edits; k and M are understood"), N_("BYTES") },
         { "force", 'f', 0, G_OPTION_ARG_NONE, &force, N_("Replace a file that holds data"), NULL },
@@ -58,13 +64,17 @@ vspCmdConvert(int argc, char **argv)
         return vspToolUsage("convert", _("expected: IN OUT"));
     if (xmlRoom && !vspToolParseSize(xmlRoom, &room))
         return vspToolUsage("convert", _("not a size: '%s'"), xmlRoom);
+    if (raw && compress)
+        return vspToolUsage("convert", _("--raw and --compress exclude each other"));
+    if (compress && vspCompressionCheck(compress, &error) < 0)
+        return vspToolUsage("convert", "%s", error->message);
     options = vspToolMoveToOptions(&move, &error);
     if (!options)
         return vspToolUsage("convert", "%s", error->message);
 
     cancellable = vspToolCancellable();
     progress = vspToolProgressNew(_("Converting"), quiet || json);
-    rc = vspSaveImageConvert(argv[1], argv[2], room, force, options, vspToolProgressUpdate,
+    rc = vspSaveImageConvert(argv[1], argv[2], raw ? "raw" : compress, room, force, options, vspToolProgressUpdate,
                              progress, cancellable, &report, &error);
     g_clear_pointer(&progress, vspToolProgressFree);
     if (rc < 0)

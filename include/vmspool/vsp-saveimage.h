@@ -317,6 +317,8 @@ int vspSaveImageMarkComplete(const char *path,
  * vspSaveImageConvert:
  * @in: the image, which must be complete; it is only read
  * @out: the file or block device to write; may be the same file as @in, which is then replaced
+ * @compression: (nullable): as for vspFileWrapperOptionsSetCompression(), or "raw"; NULL leaves the
+ *   format and the stored bytes
  * @room: bytes to leave behind XML and cookie for later edits, 64 KiB is usual
  * @overwrite: replace a file that holds data
  * @options: (nullable): how the bytes move
@@ -340,6 +342,7 @@ int vspSaveImageMarkComplete(const char *path,
  */
 int vspSaveImageConvert(const char *in,
                         const char *out,
+                        const char *compression,
                         guint64 room,
                         gboolean overwrite,
                         const vspFileWrapperOptions *options,

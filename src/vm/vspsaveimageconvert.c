@@ -11,9 +11,11 @@
 #include <errno.h>
 #include <glib/gi18n-lib.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vspcompression.h"
 #include "vsperrorpriv.h"
 #include "vspfd.h"
 #include "vspio.h"
@@ -128,8 +130,9 @@ checkSize(int out, const char *name, guint64 size, GError **error)
 
 static GVariant *
 makeReport(const char *path,
-           const vspSaveImage *image,
+           guint32 format,
            guint64 offset,
+           guint64 stored,
            const guint8 *digest,
            GVariant *transfer)
 {
@@ -140,9 +143,11 @@ makeReport(const char *path,
 
     g_variant_builder_init(&builder, G_VARIANT_TYPE_VARDICT);
     g_variant_builder_add(&builder, "{sv}", "file", g_variant_new_string(valid));
+    g_variant_builder_add(&builder, "{sv}", "format",
+                          g_variant_new_string(vspSaveImageFormatToString(format)));
     g_variant_builder_add(&builder, "{sv}", "payload-offset", g_variant_new_uint64(offset));
     g_variant_builder_add(&builder, "{sv}", "payload-size",
-                          g_variant_new_uint64(image->payloadLength));
+                          g_variant_new_uint64(stored));
     g_variant_builder_add(&builder, "{sv}", "payload-digest", g_variant_new_string(hex));
     g_variant_builder_add(&builder, "{sv}", "room-size",
                           g_variant_new_uint64(offset - VSP_SAVE_IMAGE_HEADER_SIZE));
@@ -153,6 +158,7 @@ makeReport(const char *path,
 int
 vspSaveImageConvert(const char *in,
                     const char *out,
+                    const char *compression,
                     guint64 room,
                     gboolean overwrite,
                     const vspFileWrapperOptions *options,
@@ -171,9 +177,13 @@ vspSaveImageConvert(const char *in,
     guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE];
     guint8 header[VSP_SAVE_IMAGE_HEADER_SIZE];
     vspPayloadEnd end;
+    const vspCompression *wanted = NULL;
+    gboolean recode = FALSE;
+    guint32 format;
     guint64 size;
     gsize len;
-    int to;
+    guint64 stored;
+    int to, level, rc;
 
     g_return_val_if_fail(in != NULL && out != NULL, -1);
     g_return_val_if_fail(error == NULL || *error == NULL, -1);
@@ -187,12 +197,21 @@ vspSaveImageConvert(const char *in,
                     image->name);
         return -1;
     }
+    format = image->format;
+    if (compression && g_str_equal(compression, "raw"))
+        format = VSP_SAVE_IMAGE_FORMAT_RAW;
+    else if (compression && vspCompressionParse(compression, &wanted, &level, error) < 0)
+        return -1;
+    else if (wanted)
+        format = wanted->number;
+    /* With a level that was asked for, the same format is another one. */
+    recode = format != image->format || (wanted && strchr(compression, ':'));
     block = vspSaveImageBlockNewWithRoom(image->xml, image->cookie, vspSaveImageWasRunning(image),
-                                         image->format, room, error);
+                                         format, room, error);
     if (!block)
         return -1;
     len = g_bytes_get_size(block);
-    if (!g_uint64_checked_add(&size, image->payloadLength, len))
+    if (!g_uint64_checked_add(&size, recode ? 0 : image->payloadLength, len))
         size = G_MAXUINT64;
     to = openOutput(&output, image, fd, out, overwrite, size, error);
     if (to < 0 || writeAt(&output, g_bytes_get_data(block, NULL), len, error) < 0)
@@ -201,13 +220,21 @@ vspSaveImageConvert(const char *in,
         vspSetErrno(error, errno, _("cannot write '%s'"), image->name);
         return -1;
     }
-    if (vspSaveImagePayloadMove(image, fd, to, out, &how, digest, &transfer, error) < 0 ||
-        checkSize(to, image->name, size, error) < 0)
+    if (recode)
+        rc = vspSaveImagePayloadRecode(image, fd, to, out, wanted ? compression : NULL, &how, digest,
+                                       &transfer, error);
+    else
+        rc = vspSaveImagePayloadMove(image, fd, to, out, &how, digest, &transfer, error);
+    if (rc < 0)
         return -1;
-    vspSaveImageBlockComplete(block, image->payloadLength, digest, header);
+    if (!g_variant_lookup(transfer, "payload-bytes", "t", &stored))
+        stored = image->payloadLength;
+    if (checkSize(to, image->name, stored + len, error) < 0)
+        return -1;
+    vspSaveImageBlockComplete(block, stored, digest, header);
     if (writeAt(&output, header, sizeof(header), error) < 0 || commit(&output, error) < 0)
         return -1;
     if (report)
-        *report = makeReport(out, image, len, digest, transfer);
+        *report = makeReport(out, format, len, stored, digest, transfer);
     return 0;
 }

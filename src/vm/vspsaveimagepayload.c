@@ -13,11 +13,13 @@
 #include <fcntl.h>
 #include <glib/gi18n-lib.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vmspool/vsp-copy.h>
 
+#include "vspcompression.h"
 #include "vsperrorpriv.h"
 #include "vspfd.h"
 #include "vspio.h"
@@ -27,6 +29,9 @@
 /* Where the description is looked for. QEMU's have some 100 KiB. Larger: more is read and held of
  * what ends otherwise. */
 #define TAIL_MAX (4 * 1024 * 1024)
+
+/* Between two reports of progress, ms. */
+#define TICK 100
 
 #define MARK_END 0x00
 #define MARK_DESCRIPTION 0x06
@@ -131,14 +136,20 @@ vspSaveImagePayloadCheck(const vspSaveImage *image, int fd, vspPayloadEnd *end, 
     return 0;
 }
 
-/* Whether the digest in @report, put into @digest, is the sealed one. */
-static int
-compareDigest(const vspSaveImage *image,
-              GVariant *report,
-              guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE],
-              GError **error)
+const char *
+vspSaveImagePayloadCompression(const vspSaveImage *image)
 {
-    g_autofree char *sealed = NULL;
+    const vspCompression *compression = vspCompressionFromNumber(image->format);
+
+    return compression ? compression->name : NULL;
+}
+
+static int
+takeDigest(const vspSaveImage *image,
+           GVariant *report,
+           guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE],
+           GError **error)
+{
     const char *text = NULL;
 
     if (!g_variant_lookup(report, "digest", "&s", &text) ||
@@ -146,52 +157,113 @@ compareDigest(const vspSaveImage *image,
         vspSetError(error, VSP_ERROR_FAILED, _("the helper gave no digest of %s"), image->name);
         return -1;
     }
-    for (gsize i = 0; digest && i < VSP_SAVE_IMAGE_DIGEST_SIZE; i++)
+    for (gsize i = 0; i < VSP_SAVE_IMAGE_DIGEST_SIZE; i++)
         digest[i] = (guint8)(g_ascii_xdigit_value(text[2 * i]) << 4 |
                              g_ascii_xdigit_value(text[2 * i + 1]));
-    if (!image->hasDigest)
+    return 0;
+}
+
+/* Whether the digest of what was read, put into @digest (nullable), is the sealed one. */
+static int
+compareDigest(const vspSaveImage *image,
+              GVariant *report,
+              guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE],
+              GError **error)
+{
+    guint8 found[VSP_SAVE_IMAGE_DIGEST_SIZE];
+    g_autofree char *sealed = NULL;
+    g_autofree char *text = NULL;
+
+    if (takeDigest(image, report, found, error) < 0)
+        return -1;
+    if (digest)
+        memcpy(digest, found, sizeof(found));
+    if (!image->hasDigest || memcmp(found, image->digest, sizeof(found)) == 0)
         return 0;
     sealed = vspDigestToText(image->digest);
-    if (g_str_equal(text, sealed))
-        return 0;
-    vspSetError(
-        error, VSP_ERROR_IMAGE_CORRUPT,
-        _("%s is corrupt: the digest of the VM's state is %s, and was %s when it was saved"),
-        image->name, text, sealed);
+    text = vspDigestToText(found);
+    vspSetError(error, VSP_ERROR_IMAGE_CORRUPT,
+                _("%s is corrupt: the digest of the VM's state is %s, and was %s when it was saved"),
+                image->name, text, sealed);
     return -1;
 }
 
-/* The mover knows a length when it reads a file into a stream, and not between two files. There it
- * is needed if the source goes on behind the payload: then another helper makes a stream of it. */
+/* A stream of the payload, and the helper that makes it; -1 with @error. */
 static int
-movePart(const vspSaveImage *image,
-         int fd,
-         int out,
-         const char *outName,
-         const vspPayloadMove *how,
-         const vspFileWrapperOptions *options,
-         GVariant **report,
-         GError **error)
+openStream(const vspSaveImage *image,
+           int fd,
+           const char *decompression,
+           const vspPayloadMove *how,
+           vspFileWrapperFd **wfd,
+           GError **error)
 {
-    g_autoptr(vspFileWrapperOptions) reading = vspFileWrapperOptionsCopy(how->wrapper);
-    g_autoptr(vspFileWrapperFd) wfd = NULL;
+    g_autoptr(vspFileWrapperOptions) options = vspFileWrapperOptionsCopy(how->wrapper);
+    guint64 offset = vspSaveImageGetPayloadOffset(image);
     g_auto(vspFd) in = vspFdDup(fd);
-    int rc;
 
-    if (in < 0) {
-        vspSetErrno(error, errno, _("can't read %s"), image->name);
+    if (in < 0 || lseek(in, (off_t)offset, SEEK_SET) < 0) {
+        vspSetErrno(error, errno, _("can't read %s at offset %" PRIu64), image->name, offset);
         return -1;
     }
-    vspFileWrapperOptionsSetLength(reading, image->payloadLength);
-    wfd = vspFileWrapperFdNewWithOptions(&in, image->name, reading, error);
-    if (!wfd)
+    vspFileWrapperOptionsSetLength(options, image->payloadLength);
+    vspFileWrapperOptionsSetDecompression(options, decompression);
+    vspFileWrapperOptionsSetDigest(options, TRUE);
+    *wfd = vspFileWrapperFdNewWithOptions(&in, image->name, options, error);
+    return *wfd ? vspFdSteal(&in) : -1;
+}
+
+/* By two helpers: one makes a stream of the payload, and the other a file of that. For what the one
+ * between two files can't do: end before the source does, and know both digests. */
+static int
+moveByStream(const vspSaveImage *image,
+             int fd,
+             int out,
+             const char *outName,
+             const char *decompression,
+             const char *compression,
+             const vspPayloadMove *how,
+             GVariant **report,
+             GError **error)
+{
+    g_autoptr(vspFileWrapperOptions) options = vspFileWrapperOptionsCopy(how->wrapper);
+    g_autoptr(vspFileWrapperFd) wfd = NULL;
+    g_autoptr(GVariant) statistics = NULL;
+    g_auto(vspFd) in = openStream(image, fd, decompression, how, &wfd, error);
+
+    if (in < 0)
         return -1;
-    rc = vspCopy(in, image->name, out, outName, options, how->progress, how->opaque,
-                 how->cancellable, report, error);
+    vspFileWrapperOptionsSetCompression(options, compression);
+    vspFileWrapperOptionsSetDigest(options, TRUE);
+    if (vspCopy(in, image->name, out, outName, options, how->progress, how->opaque,
+                how->cancellable, report, error) < 0)
+        return -1;
     vspFdClose(&in);
-    if (rc < 0)
+    if (vspFileWrapperFdClose(wfd, error) < 0)
         return -1;
-    return vspFileWrapperFdClose(wfd, error);
+    statistics = vspFileWrapperFdGetStatistics(wfd);
+    return compareDigest(image, statistics, NULL, error);
+}
+
+int
+vspSaveImagePayloadRecode(const vspSaveImage *image,
+                          int fd,
+                          int out,
+                          const char *outName,
+                          const char *compression,
+                          const vspPayloadMove *how,
+                          guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE],
+                          GVariant **report,
+                          GError **error)
+{
+    const char *decompression = vspSaveImagePayloadCompression(image);
+    g_autoptr(GVariant) statistics = NULL;
+
+    if (moveByStream(image, fd, out, outName, decompression, compression, how, &statistics,
+                     error) < 0 ||
+        takeDigest(image, statistics, digest, error) < 0)
+        return -1;
+    *report = g_steal_pointer(&statistics);
+    return 0;
 }
 
 int
@@ -214,10 +286,10 @@ vspSaveImagePayloadMove(const vspSaveImage *image,
         vspSetErrno(error, errno, _("can't read %s at offset %" PRIu64), image->name, offset);
         return -1;
     }
-    vspFileWrapperOptionsSetDigest(options, TRUE);
     if (image->blockDevice && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode))) {
-        rc = movePart(image, fd, out, outName, how, options, &statistics, error);
+        rc = moveByStream(image, fd, out, outName, NULL, NULL, how, &statistics, error);
     } else {
+        vspFileWrapperOptionsSetDigest(options, TRUE);
         vspFileWrapperOptionsSetLength(options, image->payloadLength);
         rc = vspCopy(fd, image->name, out, outName, options, how->progress, how->opaque,
                      how->cancellable, &statistics, error);
@@ -229,16 +301,120 @@ vspSaveImagePayloadMove(const vspSaveImage *image,
     return rc;
 }
 
+/* Waits for more of the stream. -1 with @error if that is cancelled. */
+static int
+waitForMore(const vspSaveImage *image,
+            int in,
+            vspFileWrapperFd *wfd,
+            const vspPayloadMove *how,
+            GError **error)
+{
+    vspProgress progress;
+
+    do {
+        if (g_cancellable_is_cancelled(how->cancellable)) {
+            vspFileWrapperFdAbort(wfd);
+            vspSetError(error, VSP_ERROR_ABORTED, _("cancelled: %s is as it was"), image->name);
+            return -1;
+        }
+        if (how->progress) {
+            vspFileWrapperFdGetProgress(wfd, &progress);
+            progress.bytesTotal = image->payloadLength;
+            how->progress(&progress, how->opaque);
+        }
+    } while (vspPollOne(in, POLLIN, vspDeadline(TICK)) == 0);
+    return 0;
+}
+
+/* Reads the stream to its end. @tail has room for twice TAIL_MAX bytes, of which the last *@len are left
+ * in it; @head gets the first bytes. */
+static int
+drain(const vspSaveImage *image,
+      int in,
+      vspFileWrapperFd *wfd,
+      const vspPayloadMove *how,
+      char head[4],
+      guint8 *tail,
+      gsize *len,
+      GError **error)
+{
+    gboolean begun = FALSE;
+    ssize_t n;
+
+    *len = 0;
+    do {
+        if (*len == 2 * TAIL_MAX) {
+            memmove(tail, tail + TAIL_MAX, TAIL_MAX);
+            *len = TAIL_MAX;
+        }
+        if (waitForMore(image, in, wfd, how, error) < 0)
+            return -1;
+        n = read(in, tail + *len, 2 * TAIL_MAX - *len);
+        if (n < 0 && errno != EINTR) {
+            vspSetErrno(error, errno, _("can't read %s"), image->name);
+            return -1;
+        }
+        *len += (gsize)MAX(n, 0);
+        if (!begun && *len >= 4) {
+            memcpy(head, tail, 4);
+            begun = TRUE;
+        }
+    } while (n != 0);
+    return 0;
+}
+
+static int
+readDecompressed(const vspSaveImage *image,
+                 int fd,
+                 const vspPayloadMove *how,
+                 vspPayloadEnd *end,
+                 guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE],
+                 GVariant **report,
+                 GError **error)
+{
+    g_autoptr(vspFileWrapperFd) wfd = NULL;
+    g_autofree guint8 *tail = g_malloc(2 * TAIL_MAX);
+    g_auto(vspFd) in =
+        openStream(image, fd, vspSaveImagePayloadCompression(image), how, &wfd, error);
+    g_autoptr(GVariant) statistics = NULL;
+    char head[4] = { 0 };
+    gsize len, kept;
+
+    if (in < 0 || drain(image, in, wfd, how, head, tail, &len, error) < 0)
+        return -1;
+    vspFdClose(&in);
+    if (vspFileWrapperFdClose(wfd, error) < 0)
+        return -1;
+    statistics = vspFileWrapperFdGetStatistics(wfd);
+    if (compareDigest(image, statistics, digest, error) < 0)
+        return -1;
+    kept = MIN(len, TAIL_MAX);
+    *end = findEnd(tail + len - kept, kept);
+    if (memcmp(head, "QEVM", sizeof(head)) != 0 || *end == VSP_PAYLOAD_END_BAD) {
+        vspSetError(error, VSP_ERROR_IMAGE_CORRUPT,
+                    _("%s is corrupt: what is compressed in it does not begin and end as a VM's state "
+                      "does"),
+                    image->name);
+        return -1;
+    }
+    *report = g_steal_pointer(&statistics);
+    return 0;
+}
+
 int
 vspSaveImagePayloadRead(const vspSaveImage *image,
                         int fd,
                         const vspPayloadMove *how,
+                        vspPayloadEnd *end,
                         guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE],
                         GVariant **report,
                         GError **error)
 {
-    g_auto(vspFd) sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    g_auto(vspFd) sink = -1;
 
+    if (vspSaveImagePayloadCompression(image))
+        return readDecompressed(image, fd, how, end, digest, report, error);
+    sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (sink < 0) {
         vspSetErrno(error, errno, _("can't open %s"), "/dev/null");
         return -1;

@@ -50,12 +50,33 @@ int vspSaveImagePayloadMove(const vspSaveImage *image,
                             GVariant **report,
                             GError **error);
 
-/* The same to nowhere: reads all of it. */
+/* The same in another format: @compression is as for vspFileWrapperOptionsSetCompression(), NULL is raw.
+ * @digest is that of what was written. */
+int vspSaveImagePayloadRecode(const vspSaveImage *image,
+                              int fd,
+                              int out,
+                              const char *outName,
+                              const char *compression,
+                              const vspPayloadMove *how,
+                              guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE],
+                              GVariant **report,
+                              GError **error);
+
+/*
+ * To nowhere: reads all of it.
+ *
+ * @end: (inout): as vspSaveImagePayloadCheck() left it; of a compressed payload, how what was compressed
+ *   ends, and it is an error if that does not begin or end as QEMU's does
+ */
 int vspSaveImagePayloadRead(const vspSaveImage *image,
                             int fd,
                             const vspPayloadMove *how,
+                            vspPayloadEnd *end,
                             guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE],
                             GVariant **report,
                             GError **error);
+
+/* What its payload is compressed by; NULL if it is not. */
+const char *vspSaveImagePayloadCompression(const vspSaveImage *image);
 
 #endif /* VSP_SAVEIMAGEPAYLOAD_H */

@@ -54,6 +54,8 @@ listChecks(const vspSaveImage *image, vspPayloadEnd end, const char **checked)
         checked[n++] = "length";
     if (image->hasDigest)
         checked[n++] = "digest";
+    if (vspSaveImagePayloadCompression(image))
+        checked[n++] = "decompression";
 }
 
 int
@@ -66,7 +68,7 @@ vspSaveImageVerify(const char *path,
                    GError **error)
 {
     const vspPayloadMove how = { options, progress, opaque, cancellable };
-    const char *checked[6] = { NULL };
+    const char *checked[7] = { NULL };
     g_auto(vspFd) fd = -1;
     g_autoptr(vspSaveImage) image = NULL;
     g_autoptr(GVariant) transfer = NULL;
@@ -92,7 +94,7 @@ vspSaveImageVerify(const char *path,
         return -1;
     }
     if (vspSaveImagePayloadCheck(image, fd, &end, error) < 0 ||
-        vspSaveImagePayloadRead(image, fd, &how, digest, &transfer, error) < 0)
+        vspSaveImagePayloadRead(image, fd, &how, &end, digest, &transfer, error) < 0)
         return -1;
     if (report) {
         listChecks(image, end, checked);
@@ -104,9 +106,8 @@ vspSaveImageVerify(const char *path,
 /* --- the mark --- */
 
 static int
-checkSealable(const vspSaveImage *image, int fd, GError **error)
+checkSealable(const vspSaveImage *image, int fd, vspPayloadEnd *end, GError **error)
 {
-    vspPayloadEnd end;
 
     if (image->complete) {
         vspSetError(error, VSP_ERROR_INVALID_ARGUMENT, _("%s is marked complete already"),
@@ -121,9 +122,9 @@ checkSealable(const vspSaveImage *image, int fd, GError **error)
             image->name);
         return -1;
     }
-    if (vspSaveImagePayloadFindEnd(image, fd, &end, error) < 0)
+    if (vspSaveImagePayloadFindEnd(image, fd, end, error) < 0)
         return -1;
-    if (!image->payloadPlausible || end != VSP_PAYLOAD_END_DESCRIBED) {
+    if (!image->payloadPlausible || *end != VSP_PAYLOAD_END_DESCRIBED) {
         vspSetError(error, VSP_ERROR_IMAGE_PARTIAL,
                     _("the save did not finish: the VM's state in %s is not complete"),
                     image->name);
@@ -193,6 +194,7 @@ vspSaveImageMarkComplete(const char *path,
     g_autoptr(vspSaveImage) image = NULL;
     g_autoptr(GVariant) transfer = NULL;
     guint8 digest[VSP_SAVE_IMAGE_DIGEST_SIZE];
+    vspPayloadEnd end;
     struct stat before;
 
     g_return_val_if_fail(path != NULL, -1);
@@ -205,8 +207,8 @@ vspSaveImageMarkComplete(const char *path,
         vspSetErrno(error, errno, _("can't stat %s"), image->name);
         return -1;
     }
-    if (checkSealable(image, fd, error) < 0 ||
-        vspSaveImagePayloadRead(image, fd, &how, digest, &transfer, error) < 0 ||
+    if (checkSealable(image, fd, &end, error) < 0 ||
+        vspSaveImagePayloadRead(image, fd, &how, &end, digest, &transfer, error) < 0 ||
         writeMark(image, path, &before, digest, error) < 0)
         return -1;
     if (report)

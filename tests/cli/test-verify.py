@@ -83,14 +83,35 @@ class Verify(ToolCase):
                 self.bad(self.write('a', images.image(payload=payload)), 'image-cut', 'does not end')
 
     def test_formats(self):
+        path = self.write('a', images.image(fmt=6, payload=images.MAGICS[6][1] + bytes(100)))
+        self.assertEqual(self.report('verify', path)['checked'], ['structure', 'start'])
         for number, (name, magic) in images.MAGICS.items():
-            if name == 'raw':
-                continue
-            path = self.write('a', images.image(fmt=number, payload=magic + bytes(100)))
-            self.assertEqual(self.report('verify', path)['checked'], ['structure', 'start'])
-            path = self.write('a', images.image(fmt=number, payload=b'?' * 100))
-            self.bad(path, 'image-corrupt', f'format {name}')
+            if name != 'raw':
+                path = self.write('a', images.image(fmt=number, payload=b'?' * 100))
+                self.bad(path, 'image-corrupt', f'format {name}')
         self.bad(self.write('a', images.image(fmt=99)), 'image-unsupported', 'format 99')
+
+    def test_compressed(self):
+        """Decompressed to the end, also without a seal; what comes out must be a VM's state."""
+        everything = ['structure', 'start', 'end', 'length', 'digest', 'decompression']
+        for name in 'gzip', 'bzip2', 'xz', 'lzop', 'zstd':
+            with self.subTest(name):
+                path, raw = self.path(name), self.write('raw', images.image(payload=RAW))
+                self.run_tool('convert', f'--compress={name}', raw, path)
+                self.assertEqual(self.report('verify', path)['checked'], everything)
+                whole = bytearray(self.read(path))
+                whole[0x34:0x5c] = bytes(40)
+                self.assertEqual(self.report('verify', self.write('a', whole))['checked'],
+                                 ['structure', 'start', 'end', 'decompression'])
+                report = self.report('verify', self.write('a', whole[:-20]), status=3)
+                self.assertIn(report['error']['code'], ('image-cut', 'image-corrupt'))
+                for payload in RAW[:-1], b'x' + RAW:
+                    out = self.path('plain')
+                    self.run_tool('copy', '--force', f'--compress={name}',
+                                  self.write('payload', payload), out)
+                    number = self.info(path)['format-number']
+                    data = images.image(fmt=number, payload=self.read(out))
+                    self.bad(self.write('a', data), 'image-corrupt', 'what is compressed')
 
     def test_partial(self):
         self.bad(self.write('a', images.image(magic=images.PARTIAL)), 'image-partial', 'incomplete')
