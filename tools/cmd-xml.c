@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <glib/gi18n.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,6 +86,11 @@ show(const char *path, const xmlOptions *options)
     report = makeShowReport(path, xml, hidden);
     if (!options->json) {
         printXml(xml);
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+            g_set_error(&error, VSP_ERROR, VSP_ERROR_IO, _("cannot write '%s': %s"), "-",
+                        g_strerror(errno));
+            return vspToolFail(error, FALSE);
+        }
         if (hidden && !options->quiet)
             vspToolNotice(_("passwords are left out; --security-info shows them"), NULL);
     }

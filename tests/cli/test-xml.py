@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import os
 import stat
+import subprocess
 import unittest
 
 from toolcase import ToolCase, images
@@ -27,6 +28,16 @@ class Show(ToolCase):
         out, err = self.run_tool('xml', 'show', '--security-info', path)
         self.assertEqual((out, err), (xml + b'\n', ''))
         self.assertEqual(self.report('xml', 'show', path)['hidden'], 1)
+
+    def test_full(self):
+        """Half a text must not pass for one."""
+        path = self.write('a', images.image())
+        with open('/dev/full', 'wb') as full:
+            done = subprocess.run([os.environ['VMSPOOL'], 'xml', 'show', path],
+                                  stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
+                                  timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertNotEqual(done.stderr, b'')
 
     def test_end_of_line(self):
         """A text that ends its last line is printed as it is."""
