@@ -75,14 +75,14 @@ def test_of_others(folder, fmt):
     assert out == DATA
 
 
-@pytest.mark.parametrize("level", ["-1", "0", "10", "23", "", "3x"])
-def test_levels_that_are_none(folder, fmt, level):
-    if (fmt, level) in [("xz", "0"), ("zstd", "10")]:
-        pytest.skip("is one")
+def test_levels_that_are_none(folder, fmt):
     (folder / "in").write_bytes(b"x")
-    told = vmspool("copy", f"--compress={fmt}:{level}", folder / "in", folder / "out", status=2)
-    assert "has the levels" in told.stderr
-    assert not (folder / "out").exists()
+    # xz has a level 0, zstd one of 10.
+    beyond = {"xz": ["10"], "zstd": ["0"]}.get(fmt, ["0", "10"])
+    for level in ["-1", "23", "", "3x", *beyond]:
+        told = vmspool("copy", f"--compress={fmt}:{level}", folder / "in", folder / "out", status=2)
+        assert "has the levels" in told.stderr
+        assert not (folder / "out").exists()
 
 
 def failure(packed, fmt):
