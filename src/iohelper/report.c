@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "report.h"
+#include "vsperrorpriv.h"
 #include "vspio.h"
 
 /* Often enough for a progress bar, too seldom to cost anything. */
@@ -25,7 +26,7 @@
 
 struct _vspReporter {
     int statusFd;
-    const char *name;
+    char *name; /* escaped, for messages */
     guint64 started;
     guint64 lastProgress;
     vspStage lastStage;
@@ -46,7 +47,7 @@ vspReporterNew(int statusFd, const char *name)
     vspReporter *reporter = g_new0(vspReporter, 1);
 
     reporter->statusFd = statusFd;
-    reporter->name = name;
+    reporter->name = vspNameEscape(name);
     return reporter;
 }
 
@@ -56,6 +57,7 @@ vspReporterFree(vspReporter *reporter)
     if (!reporter)
         return;
     /* The watching thread polls it until the process ends: it is not closed. */
+    g_free(reporter->name);
     g_free(reporter);
 }
 

@@ -29,6 +29,18 @@ vspTestProgram(const char *variable)
     return path;
 }
 
+gboolean
+vspTestHelperHas(const char *word)
+{
+    const char *argv[] = { vspTestProgram("VMSPOOL_IOHELPER"), "--print-capabilities", NULL };
+    g_autofree char *out = NULL;
+    g_auto(GStrv) lines = NULL;
+
+    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL, 0, NULL, NULL, &out, NULL, NULL, NULL));
+    lines = g_strsplit(out, "\n", -1);
+    return g_strv_contains((const char *const *)lines, word);
+}
+
 static void
 addWords(GPtrArray *argv, const char *const *words)
 {
@@ -66,7 +78,7 @@ start(const vspTestHelper *helper, int *ours, int *channel)
         g_ptr_array_add(argv, (gpointer) "--status-fd=3");
     }
     addWords(argv, helper->options);
-    g_ptr_array_add(argv, (gpointer) "NAME");
+    g_ptr_array_add(argv, (gpointer)(helper->name ? helper->name : "NAME"));
     g_ptr_array_add(argv, (gpointer)(helper->saving ? "1" : "0"));
     g_ptr_array_add(argv, NULL);
 

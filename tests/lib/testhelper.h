@@ -12,6 +12,7 @@
 
 typedef struct {
     const char *program;        /* NULL: the helper of the build */
+    const char *name;           /* of the file, for messages; NULL is "NAME" */
     const char *const *before;  /* words in front of it, up to a NULL; NULL for none */
     const char *const *options; /* the same, behind it */
     gboolean socket;            /* the stream is a socket pair and not a pipe */
@@ -37,6 +38,9 @@ void vspTestHelperRun(const vspTestHelper *helper, vspTestOutcome *outcome);
 void vspTestOutcomeClear(vspTestOutcome *outcome);
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(vspTestOutcome, vspTestOutcomeClear)
+
+/* Is @word among the capabilities that the helper of the build prints? */
+gboolean vspTestHelperHas(const char *word);
 
 /* Paths of the build, from the environment that meson sets. */
 const char *vspTestProgram(const char *variable);

@@ -206,7 +206,8 @@ testStderrFlood(void)
 static int
 listDescriptors(int fd)
 {
-    for (int i = 0; i < 64; i++) {
+    /* Above are those that the program which started the test may have left. */
+    for (int i = 0; i < 10; i++) {
         g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", i);
         g_autofree char *target = g_file_read_link(link, NULL);
 
