@@ -26,6 +26,10 @@
  * Longer: the VM is paused longer when the disk hangs. */
 #define VERDICT_MS 2000
 
+/* For QEMU to let go of a descriptor. It does not answer while it loads a state, and then there is no use
+ * in waiting: it has the descriptor in use, or will close it at its end. Longer: a cancel takes longer. */
+#define TAKE_BACK_MS 3000
+
 struct _vspTransfer {
     vspFlow *flow;
     vspFileWrapperFd *wfd;
@@ -230,9 +234,13 @@ vspTransferGetFdName(const vspTransfer *transfer)
 void
 vspTransferTakeBack(vspTransfer *transfer, vspQmp *qmp)
 {
+    g_autoptr(GVariant) done = NULL;
+
     vspFdClose(&transfer->stream);
     if (transfer->handedOver)
-        vspQmpRun(qmp, "closefd", g_variant_new_parsed("{'fdname': <%s>}", transfer->fdName), NULL);
+        done = vspQmpExecuteFull(qmp, "closefd",
+                                 g_variant_new_parsed("{'fdname': <%s>}", transfer->fdName), -1,
+                                 TAKE_BACK_MS, NULL);
     transfer->handedOver = FALSE;
 }
 

@@ -356,10 +356,13 @@ restoreEndChild(vspRestoreJob *job)
     if (!job->child)
         return;
     if (job->qmp && !vspQmpIsLost(job->qmp)) {
+        g_autoptr(GVariant) done = NULL;
+
         vspQmpSetCancellable(job->qmp, NULL);
         vspQmpSetWatch(job->qmp, -1, NULL, NULL);
         g_clear_pointer(&job->transfer, vspTransferFree);
-        if (vspQmpExecuteFull(job->qmp, "quit", NULL, -1, END_MS, NULL))
+        done = vspQmpExecuteFull(job->qmp, "quit", NULL, -1, END_MS, NULL);
+        if (done)
             vspChildWait(job->child, vspDeadline(END_MS), NULL);
     }
     for (gsize i = 0; i < G_N_ELEMENTS(signals); i++) {
@@ -407,11 +410,16 @@ restoreSuspectImage(vspRestoreJob *job, GError **cause)
 static void
 restoreFail(vspRestoreJob *job, GError *cause, GError **error)
 {
+    gboolean aborted = g_error_matches(cause, VSP_ERROR, VSP_ERROR_ABORTED);
+
     if (job->qmp) {
         vspQmpSetCancellable(job->qmp, NULL);
         vspQmpSetWatch(job->qmp, -1, NULL, NULL);
     }
-    if (job->transfer)
+    /* The helper has nothing to add to a cancel. Without it QEMU soon runs out of bytes, and answers. */
+    if (job->transfer && aborted)
+        vspTransferSettle(job->transfer, 0);
+    if (job->transfer && !(aborted && job->child))
         vspTransferTakeBack(job->transfer, job->qmp);
     restoreRootCause(job, &cause);
     if (job->transfer)
