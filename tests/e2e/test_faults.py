@@ -15,6 +15,11 @@ import vsptest
 from vsptest import MIB, last_json, vmspool, vmspool_end, vmspool_start
 
 
+# What somebody who pressed Ctrl-C bears, in seconds, while QEMU answers nothing: less than the time that any
+# command of QEMU's is given elsewhere.
+PATIENCE = 25
+
+
 def sentence(done):
     """The one that says why, out of what a tool that failed has written."""
     lines = [line for line in done.stderr.splitlines() if not line.startswith("vmspool: note: ")]
@@ -254,7 +259,7 @@ def test_restore_interrupted(guest, folder, number):
     process = vmspool_start("restore", image, "--", *slow.words(), *vm.command())
     slow.wait_middle()
     process.send_signal(number)
-    sentence(vmspool_end(process, status=1))
+    sentence(vmspool_end(process, status=1, limit=PATIENCE))
     vsptest.wait_for(lambda: not vsptest.leftovers(), "QEMU to be ended")
 
     # No harm is done: it can be had again, from the same image.
@@ -274,7 +279,7 @@ def test_restore_interrupted_by_monitor(guest, folder):
     process = vmspool_start("restore", image, "--qmp", vm.path)
     slow.wait_middle()
     process.send_signal(signal.SIGINT)
-    sentence(vmspool_end(process, status=1))
+    sentence(vmspool_end(process, status=1, limit=PATIENCE))
     # It may end by itself: its state has been cut.
     vm.process.kill()
     vm.gone()
