@@ -264,6 +264,33 @@ testKindOfEnd(void)
     }
 }
 
+/* Whatever other threads start meanwhile: nothing of ours gets into it. */
+static void
+testCloseOnExec(void)
+{
+    gboolean before[256];
+    g_auto(vspFd) fd = -1;
+    g_autoptr(vspFileWrapperFd) wfd = NULL;
+    guint ours = 0;
+
+    for (int i = 0; i < (int)G_N_ELEMENTS(before); i++)
+        before[i] = fcntl(i, F_GETFD) >= 0;
+    fd = vspTestOpen("/dev/null", O_WRONLY);
+    wfd = wrapperNew(&fd, "NAME", 0);
+    for (int i = 0; i < (int)G_N_ELEMENTS(before); i++) {
+        int flags = fcntl(i, F_GETFD);
+
+        if (flags < 0 || before[i])
+            continue;
+        g_assert_true(flags & FD_CLOEXEC);
+        ours++;
+    }
+    /* The stream and the status channel at least. */
+    g_assert_cmpuint(ours, >=, 2);
+    vspFdClose(&fd);
+    wrapperAssertClosed(wfd);
+}
+
 static guint64
 lookUpNumber(GVariant *statistics, const char *key)
 {
@@ -621,6 +648,7 @@ main(int argc, char **argv)
     vspTestAdd("/wrapper/shorter-than-before", testShorterThanBefore);
     vspTestAdd("/wrapper/non-blocking", testNonBlocking);
     vspTestAdd("/wrapper/kind-of-end", testKindOfEnd);
+    vspTestAdd("/wrapper/close-on-exec", testCloseOnExec);
     vspTestAdd("/wrapper/statistics", testStatistics);
     vspTestAdd("/wrapper/progress", testProgress);
     vspTestAdd("/wrapper/refused", testRefused);
