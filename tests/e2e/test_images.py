@@ -13,6 +13,7 @@ import tempfile
 
 import pytest
 
+import vsplibvirt
 import vsptest
 from vsptest import run, vmspool
 
@@ -73,14 +74,13 @@ def virsh():
         pytest.skip("needs virsh and libvirt's QEMU driver")
     # One for all, because it keeps what it found out about the emulator.
     root = tempfile.mkdtemp(prefix="vsptest.", dir="/var/tmp")
-    # The user it would run QEMU as by default is made by a package that is not needed otherwise.
-    pathlib.Path(root, "etc").mkdir()
-    pathlib.Path(root, "etc/qemu.conf").write_text('user = "root"\ngroup = "root"\n')
+    etc = vsplibvirt.Etc(root)
 
     def call(*words, status=0):
         return run("virsh", "--quiet", "--connect", f"qemu:///embed?root={root}", *words, status=status)
 
     yield call
+    etc.remove()
     vsptest.remove_tree(root)
 
 

@@ -15,6 +15,38 @@ from vsptest import run
 STOCK = pathlib.Path("/usr/lib/libvirt/libvirt_iohelper")
 
 
+class Etc:
+    """An /etc of our own over the host's, with libvirt's folder in it empty."""
+
+    def __init__(self, folder):
+        self.layers = pathlib.Path(folder) / "etc-layers"
+        self.layers.mkdir()
+        run("mount", "-t", "tmpfs", "vsptest", self.layers)
+        for path in ["upper/libvirt/qemu", "upper/libvirt/nwfilter", "work"]:
+            (self.layers / path).mkdir(parents=True)
+        os.setxattr(self.layers / "upper/libvirt", "trusted.overlay.opaque", b"y")
+        options = f"lowerdir=/etc,upperdir={self.layers}/upper,workdir={self.layers}/work"
+        run("mount", "-t", "overlay", "-o", options, "vsptest", "/etc")
+        self._add_user()
+
+    def _add_user(self):
+        """Debian's libvirt does not start without the user that it would run QEMU as by default. A package
+        makes it that is not needed for anything else."""
+        name, number = "libvirt-qemu", 64055
+        for path, line in [
+            ("/etc/passwd", f"{name}:x:{number}:{number}::/:/usr/sbin/nologin\n"),
+            ("/etc/group", f"{name}:x:{number}:\n"),
+        ]:
+            with open(path, "r+", encoding="utf-8") as file:
+                if not any(known.startswith(f"{name}:") for known in file):
+                    file.write(line)
+
+    def remove(self):
+        for path in ["/etc", self.layers]:
+            run("umount", "--lazy", path)
+        self.layers.rmdir()
+
+
 class Libvirt:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -27,15 +59,7 @@ class Libvirt:
         # D-Bus to be found.
         for path in ["/run", "/var/lib", "/var/log", "/var/cache"]:
             run("mount", "-t", "tmpfs", "vsptest", path)
-        # /etc with libvirt's folder empty in it, and without a change to the real one.
-        layers = self.folder / "etc"
-        layers.mkdir()
-        run("mount", "-t", "tmpfs", "vsptest", layers)
-        for path in ["upper/libvirt/qemu", "upper/libvirt/nwfilter", "work"]:
-            (layers / path).mkdir(parents=True)
-        os.setxattr(layers / "upper/libvirt", "trusted.overlay.opaque", b"y")
-        options = f"lowerdir=/etc,upperdir={layers}/upper,workdir={layers}/work"
-        run("mount", "-t", "overlay", "-o", options, "vsptest", "/etc")
+        self.etc = Etc(self.folder)
         for path in ["/run/libvirt", "/run/lock"]:
             os.mkdir(path)
         run("ip", "link", "set", "lo", "up")
@@ -54,9 +78,12 @@ class Libvirt:
         self.use(vsptest.HELPER)
         run("mount", "--bind", self.helper, STOCK)
         self.daemon = subprocess.Popen(["libvirtd"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        vsptest.wait_for(
-            lambda: self.virsh("version", status=None).returncode == 0, "libvirtd to answer", period=0.05
-        )
+        vsptest.wait_for(self._answers, "libvirtd to answer", period=0.05)
+
+    def _answers(self):
+        if self.daemon.poll() is not None:
+            raise vsptest.Failure(f"libvirtd ended: {self.log.read_text()}")
+        return self.virsh("version", status=None).returncode == 0
 
     def use(self, helper):
         """Which helper libvirtd is to run. Each call is noted, so that a test can see it happened."""
@@ -75,9 +102,7 @@ class Libvirt:
     def stop(self):
         self.daemon.terminate()
         self.daemon.wait(vsptest.LIMIT)
-        # The folder is to be removed.
-        for path in ["/etc", self.folder / "etc"]:
-            run("umount", "--lazy", path)
+        self.etc.remove()
 
 
 class Domain(vsptest.Guest):
